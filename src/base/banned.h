@@ -23,7 +23,8 @@
 #pragma GCC poison rand srand rand_r random srandom drand48 lrand48 mrand48 srand48
 /* Static buffers, and the time zone of the machine: gmtime_r, strftime. */
 #pragma GCC poison asctime ctime gmtime localtime tmpnam tempnam mktemp
-/* Grows the stack by data. */
+/* Grows the stack by data. The C library defines it as a macro too. */
+#undef alloca
 #pragma GCC poison alloca
 
 #endif

@@ -1,5 +1,6 @@
 # Writes stepsim_version.h: the version, the commit, and whether tracked files differ from it.
 # Run as a script; the file is touched only when its text changes.
+cmake_minimum_required(VERSION 3.25)
 set(commit "unknown")
 set(dirty 0)
 find_program(GIT git)
