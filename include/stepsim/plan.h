@@ -1,0 +1,40 @@
+/*
+ * plan.h - op graph x pipeline order x costs -> stream programs.
+ *
+ * This is the one border where durations enter: above it nothing knows a time, below it
+ * nothing knows a transformer.
+ *
+ * A block pass becomes a few program ops: consecutive compute ops with nothing waiting in
+ * between are fused into one, whose duration is the sum of their whole picoseconds, so
+ * that fused and unfused programs give the same digest. Communication ops sit on their
+ * streams with waits in both directions. An overlapped pair (ORDER_FB) interleaves the
+ * segments of a forward and a backward on the compute stream.
+ */
+#ifndef STEPSIM_PLAN_H
+#define STEPSIM_PLAN_H
+
+#include "stepsim/memory_model.h"
+#include "stepsim/schedule.h"
+
+struct plan_ask {
+    const struct op_graph *graph;
+    const struct cluster *cluster;
+    const struct schedule *schedule;
+    const struct pipeline_order *order;
+    bool ranks_all;
+    bool unfused;
+};
+
+/* What the plan knows of communication volumes, for the report: bytes one device sends in
+ * a step by cause, summed over its stage; index stage * CAUSE_COUNT + cause. */
+struct plan {
+    const struct programs *programs;
+    const double *sent_bytes;
+    const double *hardware_flop; /* per stage: FLOPs one rank executes in a step */
+    const struct stage_memory *stage_memory; /* per stage */
+    const double *logits_bytes;  /* per stage: logits alive at the loss */
+};
+
+const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * run.h - the pipeline as one call: from a scenario to a report.
+ *
+ * run_simulate() is design.md section 1, readable top to bottom in src/run/run.c. The
+ * intermediate results stay reachable in struct run, for explain, trace and tests.
+ */
+#ifndef STEPSIM_RUN_H
+#define STEPSIM_RUN_H
+
+#include "stepsim/engine.h"
+#include "stepsim/report.h"
+#include "stepsim/schedule.h"
+
+struct run_options {
+    bool ranks_all;         /* --ranks all */
+    uint32_t steps;         /* --steps, at least 1 */
+    bool unfused;           /* test: no fusion of compute ops; same digest */
+    bool observe_all;       /* every rank's op times, for traces */
+    struct engine_options engine;
+};
+
+struct run {
+    const struct scenario *scenario;
+    const struct model *model;
+    const struct cluster *cluster;
+    const struct layout *layout;
+    const struct schedule *schedule;
+    const struct op_graph *graph;
+    const struct pipeline_order *order;
+    const struct programs *programs;
+    const struct timeline *timeline;
+    const struct report *report;
+};
+
+/*
+ * Fills *run as far as it gets; everything lives in the arena. False with errors on the
+ * user's mistakes. A layout that does not fit in memory is an answer, not an error:
+ * report->fits is false.
+ */
+bool run_simulate(struct run *run, const struct scenario *scenario,
+                  const struct run_options *options, struct arena *arena,
+                  struct error_list *errors);
+
+/* The same without the engine: up to the layout and the op graph, for counts and checks. */
+bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
+                 struct error_list *errors);
+
+#endif
