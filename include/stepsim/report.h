@@ -5,8 +5,9 @@
  * per scalar metric (name, unit, kind, meaning) from which CSV, database and docs are read.
  * time_share is of the observed rank with the longest busy compute stream; its entries
  * are integer picoseconds that sum to the step, each picosecond counted once: by the op on
- * the compute stream if it is busy, else by the first cause of cause_priority[] that has a
- * running op on that rank, else as bubble.
+ * the compute stream if it is busy, else by the first of tp, ep, cp, dp, swap, pp that has a
+ * running op on that rank (a message runs only while it is on the wire), else as imbalance
+ * if the rank waits for a collective of its own stage, else as bubble.
  *
  * Of several simulated steps the report describes the first; `steps` has a row for each.
  *

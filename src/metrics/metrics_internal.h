@@ -1,0 +1,65 @@
+/*
+ * metrics_internal.h - what the files of src/metrics share.
+ *
+ * The measures of time walk one observed rank with a sweep: slices of the step between
+ * which nothing starts or ends on any stream of that rank.
+ */
+#ifndef STEPSIM_METRICS_INTERNAL_H
+#define STEPSIM_METRICS_INTERNAL_H
+
+#include "stepsim/report.h"
+#include "stepsim/text.h"
+
+/* One slice: the op that runs on each stream, NULL where the stream is idle or waits. */
+struct sweep_slice {
+    sim_time from, until; /* from < until */
+    const struct program_op *running[STREAM_COUNT];
+    /* A collective among ranks of this stage that has arrived and waits for the others. */
+    bool waits_for_group;
+};
+
+struct sweep {
+    const struct programs *programs;
+    const struct program *program;
+    const struct observed_rank *times;
+    const sim_time *transfer_ps; /* per recv ordinal: how long its message is on the wire */
+    sim_time now, end;
+    uint32_t next[STREAM_COUNT];
+};
+
+/*
+ * Starts at time 0 and ends with the step. A recv counts as running only while its message
+ * is on the wire: for the duration of the send that feeds it, backwards from its end.
+ */
+void sweep_init(struct sweep *sweep, const struct programs *programs,
+                const struct timeline *timeline, const struct observed_rank *times,
+                struct arena *arena);
+/* False when the step is over. */
+bool sweep_next(struct sweep *sweep, struct sweep_slice *slice);
+
+/* The observed rank with the longest busy compute stream; ties go to the first. */
+const struct observed_rank *observed_busiest(const struct timeline *timeline);
+
+/* Order in which causes claim a picosecond while the compute stream is idle. */
+#define CAUSE_PRIORITY_COUNT 6
+extern const enum time_cause cause_priority[CAUSE_PRIORITY_COUNT];
+/* Is it one of them: communication or a copy. */
+bool cause_is_comm(enum time_cause cause);
+
+/* Fills share_ps[CAUSE_COUNT], which sums to the step. */
+void time_share_measure(struct sweep *sweep, sim_time *share_ps);
+/* Fills comm[CAUSE_COUNT] except bytes_per_device. */
+void overlap_measure(struct sweep *sweep, const struct program_label *labels,
+                     struct comm_report *comm);
+/* Idle share of all compute streams, weighted by the ranks of each class. */
+double bubble_measure(const struct programs *programs, const struct timeline *timeline,
+                      struct arena *arena);
+
+/* Fills stages, peak, limit, headroom, fits. */
+void memory_measure(struct report *report, const struct report_parts *parts, struct arena *arena);
+
+/* Fills notes and verdict; the numbers must be there. */
+void notes_write(struct report *report, struct arena *arena);
+void verdict_write(struct report *report, const struct report_parts *parts, struct arena *arena);
+
+#endif

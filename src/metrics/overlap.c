@@ -1,0 +1,55 @@
+/*
+ * overlap.c - how much of the communication hides behind computation.
+ *
+ * Communication of one kind runs while any op with that cause runs on the rank, and is
+ * exposed while the compute stream is idle (or itself runs such an op). Both are times,
+ * not sums over ops: two messages at once count once.
+ */
+#include "metrics_internal.h"
+
+/* The first running op of this cause, or NULL. */
+static const struct program_op *running_op(const struct sweep_slice *slice, enum time_cause cause)
+{
+    for (unsigned s = 0; s < STREAM_COUNT; s++) {
+        if (slice->running[s] != NULL && slice->running[s]->cause == cause) {
+            return slice->running[s];
+        }
+    }
+    return NULL;
+}
+
+void overlap_measure(struct sweep *sweep, const struct program_label *labels,
+                     struct comm_report *comm)
+{
+    sim_time total_ps[CAUSE_COUNT][PHASE_COUNT] = {{0}};
+    sim_time exposed_ps[CAUSE_COUNT][PHASE_COUNT] = {{0}};
+    struct sweep_slice slice;
+    while (sweep_next(sweep, &slice)) {
+        const struct program_op *compute = slice.running[STREAM_COMPUTE];
+        const bool idle = compute == NULL || cause_is_comm((enum time_cause)compute->cause);
+        for (unsigned i = 0; i < CAUSE_PRIORITY_COUNT; i++) {
+            const enum time_cause cause = cause_priority[i];
+            const struct program_op *op = running_op(&slice, cause);
+            if (op == NULL) {
+                continue;
+            }
+            const unsigned phase = labels[op->label].phase;
+            ASSERT(phase < PHASE_COUNT);
+            total_ps[cause][phase] += slice.until - slice.from;
+            exposed_ps[cause][phase] += idle ? slice.until - slice.from : 0;
+        }
+    }
+    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
+        sim_time total = 0;
+        sim_time exposed = 0;
+        for (unsigned p = 0; p < PHASE_COUNT; p++) {
+            total += total_ps[c][p];
+            exposed += exposed_ps[c][p];
+            comm[c].exposed_share[p] =
+                total_ps[c][p] > 0 ? (double)exposed_ps[c][p] / (double)total_ps[c][p] : 0.0;
+        }
+        ASSERT(exposed <= total && total <= sweep->end);
+        comm[c].total_s = sim_time_seconds(total);
+        comm[c].exposed_s = sim_time_seconds(exposed);
+    }
+}

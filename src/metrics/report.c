@@ -1,0 +1,137 @@
+/*
+ * report.c - from what happened to what people ask: speed, utilisation, time, memory.
+ *
+ * MFU is computed as it is defined, tokens per second times FLOPs per token over devices
+ * times peak, so that a reader who multiplies the printed numbers gets the printed MFU.
+ */
+#include "metrics_internal.h"
+
+#define SECONDS_PER_DAY 86400.0
+
+static double tokens_per_step(const struct scenario *scenario)
+{
+    return (double)scenario->training.global_batch_size * (double)scenario->training.seq_len;
+}
+
+/* Utilisation of the whole job by flop_per_token. */
+static double utilisation(const struct report *report, double flop_per_token)
+{
+    return report->tokens_per_s * flop_per_token /
+           ((double)report->layout->world * report->peak_flop_per_s);
+}
+
+static void speed_measure(struct report *report, const struct report_parts *parts)
+{
+    const struct scenario *scenario = parts->scenario;
+    const struct device_spec *device = parts->cluster->device;
+    const double tokens = tokens_per_step(scenario);
+    report->step_time_s = sim_time_seconds(parts->steps[0]->end);
+    ASSERT(report->step_time_s > 0.0);
+    report->tokens_per_s = tokens / report->step_time_s;
+    report->tokens_per_s_per_device = report->tokens_per_s / (double)parts->layout->world;
+    report->days = scenario->training.tokens / report->tokens_per_s / SECONDS_PER_DAY;
+    report->peak_flop_per_s = scenario->mfu.peak == MFU_PEAK_MARKETED ? device->marketed_flop_per_s
+                                                                      : device->peak_flop_per_s;
+    report->convention = (struct flop_convention){
+        .attention = scenario->mfu.attention_causal ? ATTENTION_COUNT_CAUSAL : ATTENTION_COUNT_FULL,
+        .mtp = scenario->mfu.mtp,
+        .router = scenario->mfu.router,
+    };
+    report->model_flop_per_token = model_train_flop_per_token(
+        parts->model, (double)scenario->training.seq_len, &report->convention);
+    report->model_flop_per_s_per_device =
+        report->tokens_per_s_per_device * report->model_flop_per_token;
+
+    double hardware_flop = 0.0;
+    const double ranks_per_stage = (double)parts->layout->world / (double)parts->layout->pp;
+    for (uint32_t s = 0; s < parts->layout->pp; s++) {
+        hardware_flop += parts->plan->hardware_flop[s] * ranks_per_stage;
+    }
+    report->hardware_flop_per_token = hardware_flop / tokens;
+    report->mfu = utilisation(report, report->model_flop_per_token);
+    report->hfu = utilisation(report, report->hardware_flop_per_token);
+}
+
+static void time_measure(struct report *report, const struct report_parts *parts,
+                         struct arena *arena)
+{
+    const struct programs *programs = parts->plan->programs;
+    const struct timeline *timeline = parts->steps[0];
+    const struct observed_rank *rank = observed_busiest(timeline);
+    const uint32_t stage = programs->classes[programs->ranks[rank->rank].rank_class].stage;
+    struct sweep sweep;
+    sweep_init(&sweep, programs, timeline, rank, arena);
+    struct sweep again = sweep;
+    time_share_measure(&sweep, report->time_share_ps);
+    overlap_measure(&again, programs->labels, report->comm);
+    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
+        report->comm[c].bytes_per_device = parts->plan->sent_bytes[stage * CAUSE_COUNT + c];
+    }
+    report->time_share_stage = stage;
+    report->bubble_ratio = bubble_measure(programs, timeline, arena);
+}
+
+static void steps_measure(struct report *report, const struct report_parts *parts,
+                          struct arena *arena)
+{
+    struct step_report *steps = ARENA_ARRAY(arena, parts->step_count, struct step_report);
+    const double tokens = tokens_per_step(parts->scenario);
+    for (uint32_t i = 0; i < parts->step_count; i++) {
+        const double step_time_s = sim_time_seconds(parts->steps[i]->end);
+        steps[i] = (struct step_report){
+            .step = i + 1,
+            .step_time_s = step_time_s,
+            .tokens_per_s = tokens / step_time_s,
+            .mfu = tokens / step_time_s * report->model_flop_per_token /
+                   ((double)parts->layout->world * report->peak_flop_per_s),
+            .load_max_over_mean = report->load_max_over_mean,
+            .dropped_ratio = report->dropped_ratio,
+            .migrations = report->migrations,
+        };
+    }
+    report->steps = steps;
+    report->step_count = parts->step_count;
+}
+
+static bool plausible(const struct report *report, struct error_list *errors)
+{
+    if (report->mfu <= 1.0 && report->hfu <= 1.0) {
+        return true;
+    }
+    error_add(errors, ERROR_mfu_above_one, scenario_at(report->scenario, "mfu.peak"), "mfu",
+              "%.4g TFLOP/token x %.4g tokens/s on %u devices of %.4g TFLOP/s is an MFU of %.3f "
+              "(HFU %.3f); no device does more than its peak: check mfu.peak and mfu.attention",
+              report->model_flop_per_token / 1e12, report->tokens_per_s, report->layout->world,
+              report->peak_flop_per_s / 1e12, report->mfu, report->hfu);
+    return false;
+}
+
+struct report *report_build(const struct report_parts *parts, struct arena *arena,
+                            struct error_list *errors)
+{
+    ASSERT(parts->step_count >= 1);
+    const struct timeline *timeline = parts->steps[0];
+    struct report *report = ARENA_NEW(arena, struct report);
+    report->scenario = parts->scenario;
+    report->model = parts->model;
+    report->cluster = parts->cluster;
+    report->layout = parts->layout;
+    report->scenario_hash = scenario_hash(parts->scenario, arena);
+    report->load_max_over_mean = 1.0;
+    report->ranks_all = parts->ranks_all;
+    report->simulated_ranks = parts->plan->programs->rank_count;
+    report->classes = parts->plan->programs->class_count;
+    report->events = timeline->events;
+    report->digest = timeline->digest;
+    report->event_digest = timeline->event_digest;
+    speed_measure(report, parts);
+    if (!plausible(report, errors)) {
+        return NULL;
+    }
+    time_measure(report, parts, arena);
+    steps_measure(report, parts, arena);
+    memory_measure(report, parts, arena);
+    notes_write(report, arena);
+    verdict_write(report, parts, arena);
+    return report;
+}
