@@ -34,23 +34,25 @@ static inline bool values_close(double actual, double expected, double relative)
            (!isinf(expected) && fabs(actual - expected) <= relative * fabs(expected));
 }
 
-static inline void check_close(double actual, double expected, double relative, const char *text,
-                               const char *file, int line)
+struct comparison {
+    double actual, expected, tolerance;
+};
+
+static inline void check_close(struct comparison c, const char *text, const char *file, int line)
 {
-    if (values_close(actual, expected, relative))
+    if (values_close(c.actual, c.expected, c.tolerance))
         return;
-    print_error("%s is %.17g, expected %.17g within a ratio of %g (off by %g)\n", text, actual,
-                expected, relative, (actual - expected) / expected);
+    print_error("%s is %.17g, expected %.17g within a ratio of %g (off by %g)\n", text, c.actual,
+                c.expected, c.tolerance, (c.actual - c.expected) / c.expected);
     _fail(file, line);
 }
 
-static inline void check_within(double actual, double expected, double absolute, const char *text,
-                                const char *file, int line)
+static inline void check_within(struct comparison c, const char *text, const char *file, int line)
 {
-    if (values_within(actual, expected, absolute))
+    if (values_within(c.actual, c.expected, c.tolerance))
         return;
-    print_error("%s is %.17g, expected %.17g within %g (off by %g)\n", text, actual, expected,
-                absolute, actual - expected);
+    print_error("%s is %.17g, expected %.17g within %g (off by %g)\n", text, c.actual, c.expected,
+                c.tolerance, c.actual - c.expected);
     _fail(file, line);
 }
 
@@ -65,9 +67,9 @@ static inline void check_time_equal(sim_time actual, sim_time expected, const ch
 }
 
 #define assert_close(actual, expected, relative)                                                   \
-    check_close((actual), (expected), (relative), #actual, __FILE__, __LINE__)
+    check_close((struct comparison){(actual), (expected), (relative)}, #actual, __FILE__, __LINE__)
 #define assert_within(actual, expected, absolute)                                                  \
-    check_within((actual), (expected), (absolute), #actual, __FILE__, __LINE__)
+    check_within((struct comparison){(actual), (expected), (absolute)}, #actual, __FILE__, __LINE__)
 #define assert_time_equal(actual, expected)                                                        \
     check_time_equal((actual), (expected), #actual, __FILE__, __LINE__)
 
