@@ -37,8 +37,8 @@ static inline const char *run_fails(const struct programs *programs, uint64_t ev
 }
 
 /* Asserts when one op of one rank started and ended. */
-static inline void check_op_times(const struct timeline *timeline, uint32_t rank,
-                                  struct op_ref op, const sim_time times[2])
+static inline void check_op_times(const struct timeline *timeline, uint32_t rank, struct op_ref op,
+                                  const sim_time times[2])
 {
     const struct observed_rank *observed = &timeline->observed[rank];
     assert_int_equal(observed->rank, rank);

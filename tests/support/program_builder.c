@@ -85,8 +85,8 @@ void builder_jitter(struct builder *b, int64_t ppm, uint64_t seed)
 
 uint32_t builder_program(struct builder *b)
 {
-    b->built = grown(b->arena, b->built, b->programs.program_count, &b->built_room,
-                     sizeof *b->built);
+    b->built =
+        grown(b->arena, b->built, b->programs.program_count, &b->built_room, sizeof *b->built);
     return b->programs.program_count++;
 }
 
@@ -108,10 +108,10 @@ void builder_wait(struct builder *b, uint32_t program, struct op_ref op, struct 
 uint32_t builder_class(struct builder *b, uint32_t program, uint32_t stage, int64_t static_bytes)
 {
     struct programs *programs = &b->programs;
-    b->classes = grown(b->arena, b->classes, programs->class_count, &b->class_room,
-                       sizeof *b->classes);
-    b->classes[programs->class_count] = (struct rank_class){
-        .program = program, .stage = stage, .static_bytes = static_bytes};
+    b->classes =
+        grown(b->arena, b->classes, programs->class_count, &b->class_room, sizeof *b->classes);
+    b->classes[programs->class_count] =
+        (struct rank_class){.program = program, .stage = stage, .static_bytes = static_bytes};
     programs->stage_count = stage >= programs->stage_count ? stage + 1 : programs->stage_count;
     return programs->class_count++;
 }
@@ -119,8 +119,8 @@ uint32_t builder_class(struct builder *b, uint32_t program, uint32_t stage, int6
 void builder_class_duration(struct builder *b, uint32_t rank_class, struct op_ref op,
                             sim_time duration)
 {
-    b->durations = grown(b->arena, b->durations, b->duration_count, &b->duration_room,
-                         sizeof *b->durations);
+    b->durations =
+        grown(b->arena, b->durations, b->duration_count, &b->duration_room, sizeof *b->durations);
     b->durations[b->duration_count++] =
         (struct built_duration){.rank_class = rank_class, .op = op, .duration = duration};
 }
@@ -149,8 +149,8 @@ void builder_group(struct builder *b, enum group_slot slot, enum stream stream,
                    const uint32_t *ranks, uint32_t count)
 {
     struct programs *programs = &b->programs;
-    b->groups = grown(b->arena, b->groups, programs->group_count, &b->group_room,
-                      sizeof *b->groups);
+    b->groups =
+        grown(b->arena, b->groups, programs->group_count, &b->group_room, sizeof *b->groups);
     b->groups[programs->group_count] = (struct sim_group){.member_first = programs->member_count,
                                                           .member_count = count,
                                                           .size = count,
@@ -202,11 +202,11 @@ static void lay_out_program(struct builder *b, const struct built_program *built
                                                             .stream = op->waits[w].stream};
             }
             out->message_count += op->op.kind == PROGRAM_OP_RECV;
-            labels[op->number] = (struct program_label){
-                .name = op->op.name == NULL ? "op" : op->op.name,
-                .microbatch = op->op.microbatch,
-                .layer = op->op.layer,
-                .pass = op->op.pass};
+            labels[op->number] =
+                (struct program_label){.name = op->op.name == NULL ? "op" : op->op.name,
+                                       .microbatch = op->op.microbatch,
+                                       .layer = op->op.layer,
+                                       .pass = op->op.pass};
         }
         out->ops[s] = ops;
         out->op_count[s] = stream->count;
