@@ -53,6 +53,7 @@ struct error_list {
     size_t count; /* all errors reported; min(count, ERROR_LIST_MAX) are kept */
 };
 
+/* Texts are copied; control characters in them are escaped, and 1000 bytes of each are kept. */
 void error_list_init(struct error_list *list, struct arena *arena);
 void error_add(struct error_list *list, enum error_code code, struct location at, const char *key,
                const char *format, ...) __attribute__((format(printf, 5, 6)));

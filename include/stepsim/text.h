@@ -25,10 +25,12 @@ void text_free(struct text *text);
 
 /* Damerau-Levenshtein distance, case-insensitive. */
 unsigned text_distance(const char *a, const char *b);
-/* The nearest of count names to a misspelt word, or NULL if none is within a third of its length. */
+/* The nearest of count names to a misspelt word, the first of equally near ones; NULL if none is
+ * within a third of the word's length. */
 const char *text_nearest(const char *word, const char *const *names, size_t count);
 
-/* Numbers for people, in the arena: "1.46 M", "371.5 GFLOP", "12.3 GiB", "4.56 ms". */
+/* Numbers for people, in the arena: "1.46 M", "371.5 GFLOP", "12.3 GiB", "4.56 ms". Four
+ * significant digits at most; a value without a unit has no prefix below 1. */
 char *text_si(struct arena *arena, double value, const char *unit);
 char *text_gib(struct arena *arena, double bytes);
 char *text_duration(struct arena *arena, double seconds);
