@@ -4,7 +4,15 @@
  * PLUG-IN: an algorithm is one file src/collective/NAME.c defining `const struct
  * collective collective_NAME`, a pure function with the published formula. The rules
  * that choose one per level are rule sets ("hccl_a2", "hccl_a3", "nccl") in
- * src/collective/collective_select.c, data-driven by the cluster file.
+ * src/collective/collective_select.c; the cluster file names the set.
+ *
+ * What a rank reaches on a level is
+ *     bandwidth * efficiency / oversubscription * share of its links * share of the ports
+ * - links: a full mesh of D devices gives a rank D - 1 links, and an algorithm uses one per
+ *   peer that it serves at once; a ring has two; behind a switch all bandwidth goes to any peer;
+ * - ports: only where a level has fewer than one per device, all ranks of the node that
+ *   communicate at that moment share them.
+ * Groups with several ranks in a node drive the ports of each (a ring per rail).
  *
  * Bytes: for all_gather, reduce_scatter and all_reduce `bytes` is the whole tensor (the
  * gathered result, the unreduced input); for all_to_all it is what one rank holds to
@@ -52,7 +60,8 @@ struct collective_cost {
     double time_s;
     double latency_s;                   /* part that does not depend on bytes */
     double sent_bytes[LEVELS_MAX];      /* per rank, by level */
-    const char *algorithm;              /* "mesh+ring", ... */
+    const char *algorithm;              /* that takes the longest part; "none" in a group of one */
+    const char *level_algorithm[LEVELS_MAX]; /* by level, NULL where the group does not use it */
     uint32_t term_count;
     struct cost_term terms[COST_TERMS_MAX];
 };
@@ -64,14 +73,23 @@ struct collective_level_ask {
     uint32_t ranks;
     double alpha_s;        /* one step */
     double launch_s;       /* one call */
+    double ramp_s;         /* latency of a step that grows with the step, see collective_step_s() */
     double bytes_per_s;    /* reachable, one direction, per rank */
-    double buffer_bytes;
+    double buffer_bytes;   /* 0: no loops */
+    double token_bytes;    /* all_to_all_hierarchical: what a rank holds before copies */
+    /* Two-level algorithms: the ranks inside one member domain, and their links. ranks 0 or 1:
+     * nothing inside. */
+    struct {
+        uint32_t ranks;
+        double alpha_s, ramp_s, bytes_per_s;
+    } inner;
 };
 
 struct collective_level_cost {
     double time_s, latency_s;
-    double sent_bytes;     /* per rank */
-    uint32_t steps;
+    double sent_bytes;       /* per rank */
+    double inner_sent_bytes; /* per rank, two-level algorithms */
+    uint32_t steps;          /* on this level, one loop */
 };
 
 struct collective {
@@ -79,15 +97,30 @@ struct collective {
     const char *title;
     const char *formula; /* shown by `explain`, cited in docs */
     uint32_t kinds;      /* bit set of 1 << collective_kind */
+    uint32_t peers;      /* that a rank serves at once; 0: all the others */
+    bool two_level;      /* covers the level inside as well */
     struct collective_level_cost (*cost)(const struct collective_level_ask *ask);
 };
 
 extern const struct collective *const collective_registry[]; /* sorted, NULL-terminated */
 extern const size_t collective_count;
 
+/* NULL if there is none. */
 const struct collective *collective_find(const char *name);
 
-/* Selects per level by the cluster's rules and adds the levels up. */
+/* Names of the rule sets, sorted, NULL-terminated; cluster.collectives must be one of them. */
+extern const char *const collective_rules_names[];
+
+/* One step that moves `bytes` over a level: alpha + x + ramp * x / (x + ramp) with
+ * x = bytes / bytes_per_s. The last part is how links without a handshake start: short
+ * copies run at half the rate, long ones pay the whole ramp. */
+double collective_step_s(const struct collective_level_ask *ask, double bytes);
+
+/* Selects per level by the cluster's rules and adds the levels up. The launch of the slowest
+ * level is paid once (twice by the hierarchical all-to-all, which is two operations). */
 struct collective_cost collective_cost(const struct collective_ask *ask, bool explain);
+
+/* "mesh+ring": the algorithms of a cost from the innermost level outwards. */
+void collective_algorithm_text(const struct collective_cost *cost, char *text, size_t size);
 
 #endif

@@ -121,7 +121,7 @@ struct layout_balance_ask {
  * split whose heaviest chunk is lightest, then to the most even one (least sum of squared chunk
  * weights), then to the lexicographically smallest. counts has pp*vpp entries in model order.
  * Deterministic; balance.c says for which weights it is exact. */
-void layout_balance(const struct layout_balance_ask *ask, uint32_t *counts);
+void layout_balance(const struct layout_balance_ask *ask, struct arena *arena, uint32_t *counts);
 
 /* The weights that `balanced` uses: training FLOPs of one token with causal attention, router
  * and MTP counted. Lives in the arena. */

@@ -32,7 +32,7 @@ struct plan {
     const double *sent_bytes;
     const double *hardware_flop; /* per stage: FLOPs one rank executes in a step */
     const struct stage_memory *stage_memory; /* per stage */
-    const double *logits_bytes;  /* per stage: logits alive at the loss */
+    const double *logits_bytes;  /* per stage: logits kept from the loss to its backward */
 };
 
 const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena);

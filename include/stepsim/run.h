@@ -16,6 +16,7 @@ struct run_options {
     uint32_t steps;         /* --steps, at least 1 */
     bool unfused;           /* test: no fusion of compute ops; same digest */
     bool observe_all;       /* every rank's op times, for traces */
+    double started_s;       /* run_clock_s() before loading, for wall_s; 0: the call itself */
     struct engine_options engine;
 };
 
@@ -27,9 +28,10 @@ struct run {
     const struct schedule *schedule;
     const struct op_graph *graph;
     const struct pipeline_order *order;
-    const struct programs *programs;
-    const struct timeline *timeline;
-    const struct report *report;
+    const struct plan *plan;
+    const struct programs *programs; /* of the plan */
+    const struct timeline *timeline; /* of the first step */
+    struct report *report;
 };
 
 /*
@@ -44,5 +46,8 @@ bool run_simulate(struct run *run, const struct scenario *scenario,
 /* The same without the engine: up to the layout and the op graph, for counts and checks. */
 bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
                  struct error_list *errors);
+
+/* Seconds of the monotonic clock, for wall times. */
+double run_clock_s(void);
 
 #endif

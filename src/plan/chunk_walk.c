@@ -1,0 +1,191 @@
+/*
+ * chunk_walk.c - appends the templates of one pass over one chunk, segment by segment.
+ *
+ * A segment ends where expert communication is issued, so that two walks can alternate on the
+ * compute stream (overlapped pairs).
+ */
+#include "plan_internal.h"
+
+static void append_op(struct program_writer *writer, struct cursor *cursor)
+{
+    const struct template_op *from = &cursor->template->ops[cursor->next];
+    struct op_draft draft = {
+        .stream = (enum stream)from->stream,
+        .op = {.kind = from->kind,
+               .cause = from->cause,
+               .flags = from->flags,
+               .duration = from->duration,
+               .peer = from->group,
+               .delta_start = from->delta_start,
+               .delta_end = from->delta_end},
+        .name = from->name,
+        .pass = from->pass,
+    };
+    for (int i = 0; i < from->wait_count; i++) {
+        const int16_t position = from->waits[i];
+        draft_wait(&draft, (enum stream)cursor->template->ops[position].stream,
+                   cursor->index[position]);
+    }
+    if (draft.stream == STREAM_COMPUTE) {
+        for (int i = 0; i < CURSOR_ENTRIES; i++) {
+            draft_wait(&draft, (enum stream)cursor->entry[i].stream, cursor->entry[i].index);
+            cursor->entry[i].index = NO_INDEX;
+        }
+    }
+    writer->microbatch = cursor->microbatch;
+    writer->layer = cursor->layer;
+    writer->chunk = cursor->chunk;
+    cursor->index[cursor->next] = program_writer_add(writer, &draft);
+    cursor->next++;
+}
+
+/* Appends up to the end of the segment; false when the template is done. */
+static bool append_segment(struct program_writer *writer, struct cursor *cursor)
+{
+    const struct template *template = cursor->template;
+    while (cursor->next < template->count) {
+        const bool cut = template->ops[cursor->next].cut_after;
+        append_op(writer, cursor);
+        if (cut) {
+            /* The exchanges that the segment feeds belong to it. */
+            while (cursor->next < template->count &&
+                   template->ops[cursor->next].stream != STREAM_COMPUTE) {
+                append_op(writer, cursor);
+            }
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The blocks of a chunk in model order. */
+static uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk,
+                             struct chunk_block blocks[CHUNK_BLOCKS_MAX])
+{
+    const struct op_graph *graph = writer->builder->ask->graph;
+    const struct model *model = graph->model;
+    const struct layout_chunk *slots =
+        &graph->layout->chunks[writer->stage * graph->layout->vpp + chunk];
+    uint32_t count = 0;
+    ASSERT(slots->layer_count + 2 * slots->mtp + 2 <= CHUNK_BLOCKS_MAX);
+    if (slots->embedding) {
+        blocks[count++] = (struct chunk_block){.kind = BLOCK_EMBEDDING, .layer = -1};
+    }
+    for (uint32_t i = 0; i < slots->layer_count; i++) {
+        const uint32_t layer = slots->first_layer + i;
+        blocks[count++] = (struct chunk_block){
+            .kind = model->layer_kind[layer],
+            .windowed = model->layer_windowed != NULL && model->layer_windowed[layer],
+            .recompute = op_graph_recomputes(graph, writer->stage, chunk, i),
+            .layer = (int32_t)layer};
+    }
+    if (slots->head) {
+        blocks[count++] = (struct chunk_block){.kind = BLOCK_HEAD, .layer = -1};
+    }
+    for (uint32_t i = 0; i < slots->mtp; i++) {
+        const bool whole = graph->scenario->recompute.method != RECOMPUTE_PER_STAGE;
+        blocks[count++] = (struct chunk_block){
+            .kind = BLOCK_MTP,
+            .recompute = whole && op_graph_recomputes(graph, writer->stage, chunk, 0),
+            .layer = (int32_t)(model->layers + i)};
+        blocks[count++] = (struct chunk_block){.kind = BLOCK_HEAD, .layer = -1};
+    }
+    return count;
+}
+
+static void start_cursor(const struct program_writer *writer, struct cursor *cursor,
+                         const struct chunk_block *block, enum template_kind which)
+{
+    cursor->template =
+        template_of(writer->builder, block->kind, block->windowed, block->recompute, which);
+    cursor->next = 0;
+    cursor->layer = block->layer;
+}
+
+static void account(const struct program_writer *writer, const struct template *template)
+{
+    const uint32_t stage = writer->stage;
+    writer->builder->hardware_flop[stage] += template->flop;
+    for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+        writer->builder->sent_bytes[stage * CAUSE_COUNT + (uint32_t)cause] +=
+            template->sent_bytes[cause];
+    }
+}
+
+static const struct chunk_block *block_at(const struct walk *walk, uint32_t position)
+{
+    return &walk->blocks[walk->reverse ? walk->count - 1 - position : position];
+}
+
+/* ZeRO 3: gathers one block ahead and reduces the gradients of the block before. */
+static void gather_ahead(struct program_writer *writer, struct walk *walk)
+{
+    const uint32_t at = walk->position;
+    if (at == 0) {
+        walk->gathered = block_gather_write(writer, block_at(walk, 0)->kind);
+    }
+    walk_wait(walk, (struct program_wait){.stream = STREAM_DP, .index = walk->gathered});
+    if (at + 1 < walk->count) {
+        walk->gathered = block_gather_write(writer, block_at(walk, at + 1)->kind);
+    }
+    if (at > 0 && walk->reverse) {
+        block_reduce_write(writer, block_at(walk, at - 1)->kind);
+    }
+}
+
+static bool walk_next(struct program_writer *writer, struct walk *walk)
+{
+    if (walk->position == walk->count) {
+        if (walk->gathers && walk->reverse && walk->count > 0) {
+            block_reduce_write(writer, block_at(walk, walk->count - 1)->kind);
+        }
+        return false;
+    }
+    if (walk->gathers) {
+        gather_ahead(writer, walk);
+    }
+    start_cursor(writer, &walk->cursor, block_at(walk, walk->position), walk->which);
+    account(writer, walk->cursor.template);
+    walk->position++;
+    return true;
+}
+
+void walk_start(const struct program_writer *writer, struct walk *walk, uint32_t microbatch,
+                uint32_t chunk, enum template_kind which)
+{
+    walk->cursor.template = NULL;
+    walk->cursor.microbatch = (int32_t)microbatch;
+    walk->cursor.chunk = (uint16_t)chunk;
+    for (int i = 0; i < CURSOR_ENTRIES; i++) {
+        walk->cursor.entry[i] =
+            (struct program_wait){.stream = STREAM_COMPUTE, .index = NO_INDEX};
+    }
+    walk->count = chunk_blocks(writer, chunk, walk->blocks);
+    walk->position = 0;
+    walk->reverse = which != TEMPLATE_FORWARD;
+    walk->gathers = writer->builder->ask->graph->scenario->parallel.zero == 3;
+    walk->which = which;
+}
+
+void walk_wait(struct walk *walk, struct program_wait wait)
+{
+    for (int i = 0; i < CURSOR_ENTRIES && wait.index != NO_INDEX; i++) {
+        if (walk->cursor.entry[i].index == NO_INDEX) {
+            walk->cursor.entry[i] = wait;
+            return;
+        }
+    }
+    ASSERT(wait.index == NO_INDEX);
+}
+
+bool walk_segment(struct program_writer *writer, struct walk *walk)
+{
+    if (walk->cursor.template == NULL ||
+        walk->cursor.next == walk->cursor.template->count) {
+        if (!walk_next(writer, walk)) {
+            return false;
+        }
+    }
+    append_segment(writer, &walk->cursor);
+    return true;
+}

@@ -1,0 +1,158 @@
+/*
+ * plan.c - builds all stage programs and the ranks that run them.
+ */
+#include "stepsim/plan.h"
+
+#include "plan_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask)
+{
+    return compute_cost(ask, builder->ask->cluster->device, false).time_s *
+           builder->compute_scale;
+}
+
+struct collective_cost plan_collective(const struct plan_builder *builder,
+                                       const struct collective_ask *ask)
+{
+    struct collective_ask whole = *ask;
+    const struct collectives_spec *spec = &builder->ask->graph->scenario->collectives;
+    whole.cluster = builder->ask->cluster;
+    whole.buffer_bytes = spec->buffer_bytes;
+    whole.algorithm_intra = spec->intra_algorithm;
+    whole.algorithm_inter = spec->inter_algorithm;
+    return collective_cost(&whole, false);
+}
+
+struct collective_ask plan_collective_ask(const struct plan_builder *builder, const struct op *op)
+{
+    const struct layout *layout = builder->ask->graph->layout;
+    struct collective_ask ask = {
+        .kind = op->collective,
+        .bytes = op->bytes,
+        .token_bytes = op->token_bytes,
+        .copies = op->copies,
+        .imbalance = 1.0,
+        .span = layout->spans[op->group],
+    };
+    if (op->span_size > 0 && op->span_size != ask.span.size) {
+        const uint32_t stride = op->span_stride ? op->span_stride : ask.span.stride;
+        ask.span = cluster_group_span(builder->ask->cluster, op->span_size, stride);
+    }
+    return ask;
+}
+
+struct collective_cost plan_group_collective(const struct plan_builder *builder,
+                                             enum collective_kind kind, enum group_slot slot,
+                                             double bytes)
+{
+    const struct collective_ask ask = {.kind = kind,
+                                       .bytes = bytes,
+                                       .imbalance = 1.0,
+                                       .span = builder->ask->graph->layout->spans[slot]};
+    return plan_collective(builder, &ask);
+}
+
+static double growth(const struct plan_ask *ask)
+{
+    const double nodes =
+        (double)ask->cluster->devices / (double)ask->cluster->spec->devices_per_node;
+    return nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
+}
+
+static void price_send(struct plan_builder *builder)
+{
+    const struct collective_ask ask = {.kind = COLLECTIVE_SEND_RECV,
+                                       .bytes = builder->ask->graph->boundary_bytes,
+                                       .imbalance = 1.0,
+                                       .span = builder->ask->graph->layout->pp_next};
+    const struct collective_cost cost = plan_collective(builder, &ask);
+    builder->send_duration = cost_table_duration(
+        &builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    for (int level = 0; level < LEVELS_MAX; level++) {
+        builder->send_bytes += cost.sent_bytes[level];
+    }
+}
+
+static void write_stage(struct plan_builder *builder, uint32_t stage, struct program *program)
+{
+    const uint32_t vpp = builder->ask->graph->layout->vpp;
+    struct program_writer writer = {
+        .builder = builder,
+        .stage = stage,
+        .microbatch = -1,
+        .layer = -1,
+        .blocked_on = {.stream = STREAM_SEND, .index = NO_INDEX},
+        .parameters_ready = ARENA_ARRAY(builder->arena, vpp, uint32_t),
+        .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
+        .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
+    };
+    stage_start_write(&writer);
+    stage_actions_write(&writer);
+    stage_end_write(&writer);
+    for (int stream = 0; stream < STREAM_COUNT; stream++) {
+        program->ops[stream] = writer.ops[stream];
+        program->op_count[stream] = writer.count[stream];
+    }
+    program->waits = writer.waits;
+    program->wait_count = writer.wait_count;
+    program->message_count = writer.messages;
+}
+
+/* Logits of all head passes of one microbatch on a stage. */
+static double stage_logits(const struct op_graph *graph, uint32_t stage)
+{
+    const struct block_ops *head = op_graph_block(graph, BLOCK_HEAD, false);
+    const double one = memory_model_kept(graph, head, false, 1.0).logits;
+    double passes = 0.0;
+    for (uint32_t chunk = 0; chunk < graph->layout->vpp; chunk++) {
+        const struct layout_chunk *slots =
+            &graph->layout->chunks[stage * graph->layout->vpp + chunk];
+        passes += (double)slots->mtp + (slots->head ? 1.0 : 0.0);
+    }
+    return one * passes;
+}
+
+const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena)
+{
+    const struct layout *layout = ask->graph->layout;
+    struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
+    builder->ask = ask;
+    builder->arena = arena;
+    builder->compute_scale = growth(ask);
+    builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
+    builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
+    cost_table_delta(&builder->costs, 0.0, arena);
+    price_send(builder);
+    templates_build(builder);
+    messages_number(builder);
+    struct program *stages = ARENA_ARRAY(arena, layout->pp, struct program);
+    struct stage_memory *memory = ARENA_ARRAY(arena, layout->pp, struct stage_memory);
+    double *logits = ARENA_ARRAY(arena, layout->pp, double);
+    for (uint32_t stage = 0; stage < layout->pp; stage++) {
+        write_stage(builder, stage, &stages[stage]);
+        memory[stage] = memory_model_stage(ask->graph, stage);
+        logits[stage] = stage_logits(ask->graph, stage);
+    }
+    struct programs *programs = ARENA_NEW(arena, struct programs);
+    programs->programs = stages;
+    programs->program_count = layout->pp;
+    programs->labels = builder->costs.labels;
+    programs->label_count = builder->costs.label_count;
+    programs->duration_count = builder->costs.duration_count;
+    programs->delta_count = builder->costs.delta_count;
+    programs->stage_count = layout->pp;
+    programs->world = layout->world;
+    programs->contention_compute_ppm =
+        (int64_t)llround(ask->cluster->device->contention_compute * 1e6);
+    sim_ranks_build(builder, memory, programs);
+    struct plan *plan = ARENA_NEW(arena, struct plan);
+    plan->programs = programs;
+    plan->sent_bytes = builder->sent_bytes;
+    plan->hardware_flop = builder->hardware_flop;
+    plan->stage_memory = memory;
+    plan->logits_bytes = logits;
+    return plan;
+}

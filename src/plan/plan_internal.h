@@ -1,0 +1,194 @@
+/*
+ * plan_internal.h - the program builder's own structs.
+ *
+ * A template is one block pass with costs: a short list of ops on their streams, with waits
+ * between them by position. Stage programs are made by appending templates.
+ */
+#ifndef STEPSIM_PLAN_INTERNAL_H
+#define STEPSIM_PLAN_INTERNAL_H
+
+#include "stepsim/plan.h"
+
+/* ---- Growing tables ---- */
+
+/* Durations and deltas by index; equal values may have several indices. */
+struct cost_table {
+    sim_time *durations;
+    uint32_t duration_count, duration_capacity;
+    int64_t *deltas; /* [0] is 0 */
+    uint32_t delta_count, delta_capacity;
+    struct program_label *labels;
+    uint32_t label_count, label_capacity;
+};
+
+uint32_t cost_table_duration(struct cost_table *table, sim_time duration, struct arena *arena);
+uint32_t cost_table_delta(struct cost_table *table, double bytes, struct arena *arena);
+uint32_t cost_table_label(struct cost_table *table, const struct program_label *label,
+                          struct arena *arena);
+
+/* ---- Templates ---- */
+
+#define TEMPLATE_OPS_MAX 224
+#define TEMPLATE_WAITS_MAX 4
+
+struct template_op {
+    uint8_t kind, cause, flags, stream;
+    uint8_t group;       /* enum group_slot of a collective */
+    uint8_t wait_count;
+    bool cut_after;      /* a pair may switch to the other list behind this compute op */
+    char pass;
+    int16_t waits[TEMPLATE_WAITS_MAX]; /* positions in the template */
+    uint32_t duration;
+    uint32_t delta_start, delta_end;
+    const char *name;
+};
+
+struct template {
+    struct template_op *ops;
+    uint32_t count;
+    double flop;                     /* executed by one rank */
+    double sent_bytes[CAUSE_COUNT];  /* by one rank */
+};
+
+/* Which template of a block. */
+enum template_kind {
+    TEMPLATE_FORWARD,
+    TEMPLATE_BACKWARD,        /* recompute, input and weight gradient */
+    TEMPLATE_BACKWARD_INPUT,  /* recompute and input gradient */
+    TEMPLATE_BACKWARD_WEIGHT,
+    TEMPLATE_KIND_COUNT
+};
+
+#define PLAN_BLOCKS_MAX 8
+
+struct plan_builder {
+    const struct plan_ask *ask;
+    struct arena *arena;
+    struct cost_table costs;
+    /* [block of the graph][recomputes][template_kind] */
+    struct template templates[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
+    double compute_scale; /* growth with the number of devices */
+    uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
+    uint32_t send_duration;    /* of a message between neighbouring stages */
+    double send_bytes;
+    double *sent_bytes;    /* [stage][CAUSE_COUNT] */
+    double *hardware_flop; /* [stage] */
+};
+
+void templates_build(struct plan_builder *builder);
+const struct template *template_of(const struct plan_builder *builder, enum block_kind kind,
+                                   bool windowed, bool recompute, enum template_kind which);
+
+/* Seconds of one op or collective with this scenario's settings. */
+double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask);
+struct collective_cost plan_collective(const struct plan_builder *builder,
+                                       const struct collective_ask *ask);
+struct collective_ask plan_collective_ask(const struct plan_builder *builder,
+                                          const struct op *op);
+/* A collective of a whole tensor over one group, outside blocks. */
+struct collective_cost plan_group_collective(const struct plan_builder *builder,
+                                             enum collective_kind kind, enum group_slot slot,
+                                             double bytes);
+
+/* ---- Stage programs ---- */
+
+/* A growing program of one stage. */
+struct program_writer {
+    struct plan_builder *builder;
+    uint32_t stage;
+    struct program_op *ops[STREAM_COUNT];
+    uint32_t count[STREAM_COUNT], capacity[STREAM_COUNT];
+    struct program_wait *waits;
+    uint32_t wait_count, wait_capacity;
+    uint32_t messages;
+    /* position of the action being written */
+    uint8_t phase;
+    uint16_t chunk;
+    int32_t microbatch;
+    int32_t layer;
+    struct program_wait blocked_on; /* a blocking send that the next compute op waits for */
+    uint32_t *parameters_ready;     /* [vpp] */
+    uint32_t *weights_done;         /* [vpp] microbatches whose weight gradient is done */
+    bool *gradients_reduced;        /* [vpp] reduction issued already */
+};
+
+#define NO_INDEX UINT32_MAX
+
+/* Appends an op with its waits; returns its index on the stream. */
+struct op_draft {
+    enum stream stream;
+    struct program_op op;
+    struct program_wait waits[6];
+    uint32_t wait_count;
+    const char *name;
+    char pass;
+};
+void draft_wait(struct op_draft *draft, enum stream stream, uint32_t index);
+uint32_t program_writer_add(struct program_writer *writer, const struct op_draft *draft);
+/* Index of the newest op of a stream, NO_INDEX if there is none. */
+uint32_t program_writer_last(const struct program_writer *writer, enum stream stream);
+
+/* ---- Walks over the blocks of a chunk ---- */
+
+#define CHUNK_BLOCKS_MAX 512
+#define CURSOR_ENTRIES 3
+
+struct chunk_block {
+    enum block_kind kind;
+    bool windowed, recompute;
+    int32_t layer;
+};
+
+/* One template being appended, possibly in pieces. */
+struct cursor {
+    const struct template *template;
+    uint32_t next;
+    uint32_t index[TEMPLATE_OPS_MAX]; /* template position -> index on its stream */
+    struct program_wait entry[CURSOR_ENTRIES]; /* the first compute op waits for these;
+                                                  index NO_INDEX: nothing */
+    int32_t microbatch, layer;
+    uint16_t chunk;
+};
+
+/* One pass of one microbatch over one chunk: the cursor walks block after block. */
+struct walk {
+    struct cursor cursor;
+    struct chunk_block blocks[CHUNK_BLOCKS_MAX];
+    uint32_t count, position;
+    bool reverse;
+    bool gathers;      /* ZeRO 3: parameters come block by block */
+    uint32_t gathered; /* op of the dp stream that brings those of the next block */
+    enum template_kind which;
+};
+
+void walk_start(const struct program_writer *writer, struct walk *walk, uint32_t microbatch,
+                uint32_t chunk, enum template_kind which);
+/* The first compute op of the walk waits for this too (index NO_INDEX: nothing). */
+void walk_wait(struct walk *walk, struct program_wait wait);
+/* Appends one segment; false when the whole chunk is done. */
+bool walk_segment(struct program_writer *writer, struct walk *walk);
+
+/* ---- Parts of a stage program ---- */
+
+/* Gives every recv its ordinal, before any program is written. */
+void messages_number(struct plan_builder *builder);
+/* The microbatch work of a stage in its order. */
+void stage_actions_write(struct program_writer *writer);
+/* Parameter gathers that overlap with the first forwards. */
+void stage_start_write(struct program_writer *writer);
+/* Gradient reduction that is left, gradient norm, optimizer, parameter gathers. */
+void stage_end_write(struct program_writer *writer);
+/* Called when the weight gradient of one microbatch on a chunk is done. */
+void gradients_of_microbatch_write(struct program_writer *writer, uint32_t chunk);
+/* ZeRO 3: gathers the parameters of a block (index on the dp stream, NO_INDEX: nothing to
+ * gather); reduces its gradients. */
+uint32_t block_gather_write(struct program_writer *writer, enum block_kind kind);
+void block_reduce_write(struct program_writer *writer, enum block_kind kind);
+/* Op of the dp stream that brings the parameters of a chunk; NO_INDEX: they are there. */
+uint32_t chunk_parameters_ready(const struct program_writer *writer, uint32_t chunk);
+
+/* Simulated ranks, groups and classes. */
+void sim_ranks_build(struct plan_builder *builder, const struct stage_memory *memory,
+                     struct programs *programs);
+
+#endif

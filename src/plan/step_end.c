@@ -1,0 +1,263 @@
+/*
+ * step_end.c - what data parallelism and the optimizer add around the microbatches.
+ *
+ * ZeRO 0 all-reduces gradients; 1 reduce-scatters them and gathers the updated parameters; 2
+ * does so for every microbatch; 3 also gathers the parameters of every block before each pass
+ * (one block ahead) and reduce-scatters its gradients behind each backward. Dense gradients go
+ * over dp*cp, those of routed experts over edp.
+ *
+ * With overlap.grad_reduce a chunk's reduction starts when its last weight gradient is done,
+ * beside the cool-down of other chunks; else all start when the stage is done. With
+ * overlap.param_gather the parameters updated by the last step are gathered while the first
+ * forwards run, each chunk waiting for its own.
+ */
+#include "plan_internal.h"
+
+#include <math.h>
+
+static const struct scenario *scenario_of(const struct program_writer *writer)
+{
+    return writer->builder->ask->graph->scenario;
+}
+
+static double gradient_bytes(const struct program_writer *writer)
+{
+    return scenario_of(writer)->precision.gradients == PRECISION_FP32 ? 4.0 : 2.0;
+}
+
+/* Appends a collective of a whole tensor to the dp stream; NO_INDEX if there is nothing. */
+static uint32_t add_collective(struct program_writer *writer, const char *name,
+                               enum collective_kind kind, enum group_slot slot, double bytes,
+                               struct program_wait wait, bool overlapped)
+{
+    struct plan_builder *builder = writer->builder;
+    if (bytes <= 0.0 || builder->ask->graph->layout->spans[slot].size < 2) {
+        return NO_INDEX;
+    }
+    const struct collective_cost cost = plan_group_collective(builder, kind, slot, bytes);
+    const double factor = overlapped ? builder->ask->cluster->device->contention_comm : 1.0;
+    struct op_draft draft = {
+        .stream = STREAM_DP,
+        .op = {.kind = PROGRAM_OP_COLLECTIVE,
+               .cause = CAUSE_DP,
+               .flags = overlapped ? PROGRAM_OP_CONTENDS : 0,
+               .peer = slot,
+               .duration = cost_table_duration(&builder->costs,
+                                               sim_time_from_seconds(cost.time_s * factor),
+                                               builder->arena)},
+        .name = name,
+        .pass = 'O'};
+    draft_wait(&draft, (enum stream)wait.stream, wait.index);
+    for (int level = 0; level < LEVELS_MAX; level++) {
+        builder->sent_bytes[writer->stage * CAUSE_COUNT + CAUSE_DP] += cost.sent_bytes[level];
+    }
+    return program_writer_add(writer, &draft);
+}
+
+struct shard_names {
+    const char *dense, *expert;
+};
+
+/* Dense part over dp*cp and expert part over edp; the index of the last op added. */
+static uint32_t add_both(struct program_writer *writer, const struct shard_names *names,
+                         enum collective_kind kind, const struct param_count *params,
+                         double bytes_per_param)
+{
+    const struct program_wait wait = {.stream = STREAM_COMPUTE,
+                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
+    const bool overlapped = writer->phase != PHASE_OPTIMIZER;
+    const double dense = params->tp_sharded + params->tp_replicated;
+    const uint32_t a = add_collective(writer, names->dense, kind, GROUP_DP_CP,
+                                      dense * bytes_per_param, wait, overlapped);
+    const uint32_t b = add_collective(writer, names->expert, kind, GROUP_EDP,
+                                      params->expert * bytes_per_param, wait, overlapped);
+    return b != NO_INDEX ? b : a;
+}
+
+static const struct shard_names REDUCE = {"grad_reduce.dense", "grad_reduce.experts"};
+static const struct shard_names GATHER = {"param_gather.dense", "param_gather.experts"};
+
+static void reduce_chunk(struct program_writer *writer, uint32_t chunk)
+{
+    const struct param_count params =
+        memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
+    const bool sharded = scenario_of(writer)->parallel.zero >= 1;
+    add_both(writer, &REDUCE, sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
+             &params, gradient_bytes(writer));
+}
+
+static uint32_t gather_chunk(struct program_writer *writer, uint32_t chunk)
+{
+    const struct param_count params =
+        memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
+    return add_both(writer, &GATHER, COLLECTIVE_ALL_GATHER, &params, 2.0);
+}
+
+void gradients_of_microbatch_write(struct program_writer *writer, uint32_t chunk)
+{
+    const struct scenario *scenario = scenario_of(writer);
+    writer->weights_done[chunk]++;
+    const bool last =
+        writer->weights_done[chunk] == writer->builder->ask->graph->layout->microbatches;
+    writer->layer = -1;
+    writer->chunk = (uint16_t)chunk;
+    if (scenario->parallel.zero == 3) {
+        return; /* reduced block by block */
+    }
+    if (scenario->parallel.zero == 2 || (last && scenario->overlap.grad_reduce)) {
+        reduce_chunk(writer, chunk);
+        writer->gradients_reduced[chunk] = last;
+    }
+}
+
+static bool gathers_at_start(const struct scenario *scenario)
+{
+    return scenario->overlap.param_gather &&
+           (scenario->parallel.zero == 1 || scenario->parallel.zero == 2);
+}
+
+void stage_start_write(struct program_writer *writer)
+{
+    const uint32_t vpp = writer->builder->ask->graph->layout->vpp;
+    const bool gathers = gathers_at_start(scenario_of(writer));
+    writer->phase = PHASE_WARMUP;
+    writer->microbatch = -1;
+    writer->layer = -1;
+    for (uint32_t chunk = 0; chunk < vpp; chunk++) {
+        writer->chunk = (uint16_t)chunk;
+        writer->parameters_ready[chunk] = gathers ? gather_chunk(writer, chunk) : NO_INDEX;
+    }
+}
+
+uint32_t chunk_parameters_ready(const struct program_writer *writer, uint32_t chunk)
+{
+    return writer->parameters_ready[chunk];
+}
+
+static void add_compute(struct program_writer *writer, const char *name, enum time_cause cause,
+                        double seconds, double workspace)
+{
+    struct plan_builder *builder = writer->builder;
+    struct op_draft draft = {
+        .stream = STREAM_COMPUTE,
+        .op = {.kind = PROGRAM_OP_COMPUTE,
+               .cause = (uint8_t)cause,
+               .duration = cost_table_duration(&builder->costs, sim_time_from_seconds(seconds),
+                                               builder->arena),
+               .delta_start = cost_table_delta(&builder->costs, workspace, builder->arena),
+               .delta_end = cost_table_delta(&builder->costs, -workspace, builder->arena)},
+        .name = name,
+        .pass = 'O'};
+    draft_wait(&draft, STREAM_DP, program_writer_last(writer, STREAM_DP));
+    draft_wait(&draft, STREAM_SEND, program_writer_last(writer, STREAM_SEND));
+    program_writer_add(writer, &draft);
+}
+
+/* Parameters whose states this rank updates. */
+static double updated_params(const struct program_writer *writer, const struct param_count *params)
+{
+    const struct layout *layout = writer->builder->ask->graph->layout;
+    const bool sharded = scenario_of(writer)->parallel.zero >= 1;
+    const double dense = params->tp_sharded + params->tp_replicated;
+    return dense / (sharded ? (double)layout->spans[GROUP_DP_CP].size : 1.0) +
+           params->expert / (sharded ? (double)layout->spans[GROUP_EDP].size : 1.0);
+}
+
+static double element(enum precision precision)
+{
+    return precision == PRECISION_FP32 ? 4.0 : precision == PRECISION_FP8 ? 1.0 : 2.0;
+}
+
+static void add_optimizer(struct program_writer *writer)
+{
+    struct plan_builder *builder = writer->builder;
+    const struct scenario *scenario = scenario_of(writer);
+    const struct stage_memory memory = memory_model_stage(builder->ask->graph, writer->stage);
+    const double params = updated_params(writer, &memory.params);
+    const double gradients = gradient_bytes(writer);
+    const struct compute_ask norm = {
+        .kind = COMPUTE_OPTIMIZER, .bytes = params * gradients, .kernels = 1.0};
+    add_compute(writer, "gradient_norm", CAUSE_OPTIMIZER, plan_compute_s(builder, &norm), 0.0);
+    const struct program_wait wait = {.stream = STREAM_COMPUTE,
+                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
+    add_collective(writer, "gradient_norm.all_reduce", COLLECTIVE_ALL_REDUCE, GROUP_WORLD, 8.0,
+                   wait, false);
+    /* Master and both moments are read and written, gradients read, weights written. */
+    const double states = 2.0 * (element(scenario->precision.master) +
+                                 2.0 * element(scenario->precision.moments));
+    const struct compute_ask update = {
+        .kind = COMPUTE_OPTIMIZER,
+        .bytes = params * (states + gradients + 2.0) +
+                 param_count_sum(&memory.params) * gradients, /* gradients set to zero */
+        .kernels = 2.0};
+    add_compute(writer, "optimizer", CAUSE_OPTIMIZER, plan_compute_s(builder, &update),
+                memory.optimizer_workspace);
+}
+
+/* First and last stage hold copies of a tied embedding and sum their gradients. */
+static void add_tied_embedding(struct program_writer *writer)
+{
+    const struct op_graph *graph = writer->builder->ask->graph;
+    const struct layout *layout = graph->layout;
+    const bool end = writer->stage == 0 || writer->stage + 1 == layout->pp;
+    if (!graph->model->spec->tied_embedding || layout->pp < 2 || layout->v_shaped || !end) {
+        return;
+    }
+    const double elements = (double)graph->model->spec->vocab_size *
+                            (double)graph->model->spec->hidden_size / (double)layout->tp;
+    const struct program_wait wait = {.stream = STREAM_COMPUTE,
+                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
+    add_collective(writer, "tied_embedding.all_reduce", COLLECTIVE_ALL_REDUCE, GROUP_ENDS,
+                   elements * gradient_bytes(writer), wait, false);
+}
+
+void stage_end_write(struct program_writer *writer)
+{
+    const struct scenario *scenario = scenario_of(writer);
+    const uint32_t vpp = writer->builder->ask->graph->layout->vpp;
+    writer->phase = PHASE_OPTIMIZER;
+    writer->microbatch = -1;
+    writer->layer = -1;
+    for (uint32_t chunk = 0; chunk < vpp; chunk++) {
+        if (!writer->gradients_reduced[chunk] && scenario->parallel.zero < 3) {
+            writer->chunk = (uint16_t)chunk;
+            reduce_chunk(writer, chunk);
+        }
+    }
+    add_tied_embedding(writer);
+    add_optimizer(writer);
+    const bool gathered = scenario->parallel.zero == 0 || scenario->parallel.zero == 3 ||
+                          gathers_at_start(scenario);
+    for (uint32_t chunk = 0; chunk < vpp && !gathered; chunk++) {
+        writer->chunk = (uint16_t)chunk;
+        gather_chunk(writer, chunk);
+    }
+    add_compute(writer, "step_overhead", CAUSE_HOST,
+                writer->builder->ask->cluster->device->step_overhead_s, 0.0);
+}
+
+/* ---- ZeRO 3, block by block ---- */
+
+static struct param_count block_params(const struct program_writer *writer, enum block_kind kind)
+{
+    const struct op_graph *graph = writer->builder->ask->graph;
+    const struct param_count *block = &graph->model->block_params[kind];
+    const struct layout *layout = graph->layout;
+    return (struct param_count){
+        .tp_sharded = block->tp_sharded / (double)layout->tp,
+        .tp_replicated = block->tp_replicated,
+        .expert = block->expert / (double)(layout->ep * layout->etp),
+    };
+}
+
+uint32_t block_gather_write(struct program_writer *writer, enum block_kind kind)
+{
+    const struct param_count params = block_params(writer, kind);
+    return add_both(writer, &GATHER, COLLECTIVE_ALL_GATHER, &params, 2.0);
+}
+
+void block_reduce_write(struct program_writer *writer, enum block_kind kind)
+{
+    const struct param_count params = block_params(writer, kind);
+    add_both(writer, &REDUCE, COLLECTIVE_REDUCE_SCATTER, &params, gradient_bytes(writer));
+}
