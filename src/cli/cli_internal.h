@@ -1,0 +1,196 @@
+/*
+ * cli_internal.h - what the commands share: rows of commands and options, and output.
+ *
+ * A command is one file cmd_NAME.c that defines one struct command; main.c lists them. The
+ * dispatcher parses the command line by the option rows into the command's own struct of
+ * values, prints help, reports mistakes and calls run(). Results go to stdout, everything
+ * else to stderr.
+ */
+#ifndef STEPSIM_CLI_INTERNAL_H
+#define STEPSIM_CLI_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "stepsim/arena.h"
+#include "stepsim/error.h"
+#include "stepsim/scenario.h"
+
+enum exit_status {
+    EXIT_DONE = 0,
+    EXIT_CHECK_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_INFEASIBLE = 3,
+    EXIT_FILES = 4,
+    EXIT_BUG = 70,
+    EXIT_INTERRUPTED = 130
+};
+
+/* ---- Commands and options ---- */
+
+enum option_kind {
+    OPTION_FLAG,  /* bool */
+    OPTION_TEXT,  /* const char * */
+    OPTION_WORD,  /* const char *: one of the words */
+    OPTION_COUNT, /* struct option_count, from minimum to maximum */
+    OPTION_LIST,  /* struct option_list: repeatable */
+};
+
+struct option_list {
+    const char **items;
+    uint32_t count;
+};
+
+struct option_count {
+    uint64_t value;
+    bool given;
+};
+
+struct option_row {
+    const char *name; /* without the dashes */
+    enum option_kind kind;
+    const char *argument; /* as help shows it: "KEY=VALUE"; NULL for flags */
+    const char *help;
+    size_t offset;             /* into the command's values */
+    const char *const *words;  /* OPTION_WORD, NULL-terminated */
+    uint64_t minimum, maximum; /* OPTION_COUNT; maximum 0: none */
+    const char *group;         /* heading in the help */
+};
+
+/* The positional arguments. */
+struct arguments {
+    const char *const *items;
+    uint32_t count;
+};
+
+struct cli {
+    struct arena *arena; /* lives as long as the command */
+    struct error_list errors;
+    bool colour;    /* stdout is a terminal that wants it */
+    bool blocks;    /* stdout can show block characters */
+    unsigned width; /* columns of stdout */
+};
+
+struct command {
+    const char *name;
+    const char *group;                /* heading in `stepsim --help` */
+    const char *summary;              /* one line */
+    const char *usage;                /* positional arguments: "SIM.yaml" */
+    const char *about;                /* paragraph of its help */
+    const char *examples;             /* one command line per line */
+    const struct option_row *options; /* ends with a row without a name; NULL: none of its own */
+    size_t values_size;
+    uint32_t arguments_min, arguments_max;
+    int (*run)(struct cli *cli, const void *values, const struct arguments *arguments);
+    bool hidden;
+};
+
+extern const struct command command_simulate, command_explain, command_list, command_describe,
+    command_init, command_schema, command_version, command_help, command_docs;
+
+/* In the order of the help; NULL-terminated. */
+extern const struct command *const command_table[];
+extern const struct option_row options_everywhere[];
+
+const struct command *command_find(const char *name);
+
+/* The result of a command line. */
+struct parsed {
+    void *values;
+    struct arguments arguments;
+    bool help;
+    bool no_colour;
+};
+/* False, with all mistakes in cli->errors. A call for help wins over mistakes. */
+bool options_parse(struct cli *cli, const struct command *command, int argc, char **argv,
+                   struct parsed *parsed);
+
+/* ---- Help (help.c) ---- */
+
+void help_program(struct cli *cli, FILE *out);
+void help_command(struct cli *cli, const struct command *command, FILE *out);
+/* docs/reference/cli.md */
+void help_markdown(FILE *out);
+/* Adds the error for a word that is no command. */
+void help_unknown_command(struct cli *cli, const char *word);
+
+/* ---- Output (output.c) ---- */
+
+enum paint { PAINT_NONE, PAINT_BOLD, PAINT_DIM, PAINT_RED, PAINT_GREEN, PAINT_YELLOW, PAINT_CYAN };
+
+void output_setup(struct cli *cli);
+/* Escape sequences, "" without colour. */
+const char *paint(const struct cli *cli, enum paint paint);
+/* Prints words up to the width, from a column that is already reached; lines after the first
+ * are indented. Ends with a newline. */
+struct wrap {
+    unsigned width, column, indent;
+};
+void print_wrapped(FILE *out, struct wrap wrap, const char *text);
+/* A bar of at most `columns` for a share between 0 and 1. */
+const char *bar_text(const struct cli *cli, double share, unsigned columns);
+/* Prints the errors of the list and returns the exit status: that of the gravest code. */
+int report_errors(struct cli *cli);
+/* Prints a cJSON value and frees it. */
+struct cJSON;
+int print_json(struct cJSON *json);
+/* Flushes stdout; a failure is told and turns the status into EXIT_FILES. */
+int output_finish(int status);
+
+/* ---- Tables (table.c) ---- */
+
+struct table;
+enum table_align { TABLE_LEFT, TABLE_RIGHT };
+
+struct table *table_create(struct cli *cli);
+void table_column(struct table *table, const char *heading, enum table_align align);
+/* Starts a row; cells are added from the left. Texts are copied. */
+void table_row(struct table *table);
+void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints with `indent` blanks in front and releases the table. */
+void table_print(struct table *table, unsigned indent);
+
+/* ---- Scenarios (scenario_source.c) ---- */
+
+struct scenario_ask {
+    const char *path; /* "-": standard input */
+    const char *config_dir;
+    struct option_list set;
+    bool seeded;
+    uint64_t seed;
+};
+
+/* Loads a scenario as the options ask; NULL with errors. */
+const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask *ask);
+
+/* ---- Names of facts (facts.c) ---- */
+
+/* Names of configs/FOLDER, sorted, in the arena: "models", "devices", "clusters". */
+const char *const *fact_names(struct cli *cli, const char *folder, uint32_t *count);
+/* A scenario with that one model or cluster, for printing facts; NULL with errors. */
+const struct scenario *fact_scenario(struct cli *cli, const char *model, const char *cluster,
+                                     const char *device);
+
+/* ---- Registries (registry.c) ---- */
+
+struct registry_entry {
+    const char *name;
+    const char *title;
+};
+
+struct registry {
+    const char *kind;     /* "schedules" */
+    const char *singular; /* "schedule" */
+    const char *title;
+    uint32_t (*count)(struct cli *cli);
+    struct registry_entry (*at)(struct cli *cli, uint32_t index);
+    /* Prints everything about one entry. */
+    int (*describe)(struct cli *cli, const char *name);
+};
+
+extern const struct registry registry_table[];
+extern const size_t registry_count;
+
+#endif

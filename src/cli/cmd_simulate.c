@@ -1,0 +1,229 @@
+/* cmd_simulate.c - one scenario from file to answer. */
+#include <string.h>
+
+#include "cli_internal.h"
+#include "simulate_print.h"
+#include "stepsim/quantity.h"
+#include "stepsim/run.h"
+#include "stepsim/text.h"
+
+struct simulate_values {
+    struct option_list set;
+    const char *config_dir, *ranks, *anchor;
+    const char *db, *trace, *emit;
+    struct option_count steps, seed;
+    bool json, require_fit, gantt;
+};
+
+static const char *const ranks_words[] = {"folded", "all", NULL};
+
+#define AT(field) offsetof(struct simulate_values, field)
+
+static const struct option_row option_rows[] = {
+    {.name = "set",
+     .kind = OPTION_LIST,
+     .argument = "KEY=VALUE",
+     .help = "change a key of the scenario, its model or its cluster; repeatable",
+     .offset = AT(set),
+     .group = "Scenario"},
+    {.name = "seed",
+     .kind = OPTION_COUNT,
+     .argument = "N",
+     .help = "seed of every random stream that has none of its own",
+     .offset = AT(seed),
+     .group = "Scenario"},
+    {.name = "steps",
+     .kind = OPTION_COUNT,
+     .argument = "N",
+     .help = "simulate N training steps; the first is described, all are listed",
+     .offset = AT(steps),
+     .minimum = 1,
+     .maximum = 1000000,
+     .group = "Scenario"},
+    {.name = "config-dir",
+     .kind = OPTION_TEXT,
+     .argument = "DIR",
+     .help = "folder with models/, devices/ and clusters/ instead of the installed one",
+     .offset = AT(config_dir),
+     .group = "Scenario"},
+    {.name = "ranks",
+     .kind = OPTION_WORD,
+     .argument = "folded|all",
+     .help = "simulate one rank of each class of alike ranks (folded, the default), or all; the "
+             "answers agree to the picosecond",
+     .offset = AT(ranks),
+     .words = ranks_words,
+     .group = "Simulation"},
+    {.name = "anchor",
+     .kind = OPTION_TEXT,
+     .argument = "TIME",
+     .help =
+         "measured step time of the file as it is written, say \"12.3 s\": predictions are also "
+         "shown scaled by measured over predicted, so that --set tells what a change does to "
+         "the measured run",
+     .offset = AT(anchor),
+     .group = "Simulation"},
+    {.name = "require-fit",
+     .kind = OPTION_FLAG,
+     .help = "exit status 3 if the memory of a stage passes the limit",
+     .offset = AT(require_fit),
+     .group = "Simulation"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "one JSON object instead of tables",
+     .offset = AT(json),
+     .group = "Output"},
+    {.name = "db",
+     .kind = OPTION_TEXT,
+     .argument = "FILE",
+     .help = "store the result in a database (not yet there)",
+     .offset = AT(db),
+     .group = "Output"},
+    {.name = "trace",
+     .kind = OPTION_TEXT,
+     .argument = "FILE",
+     .help = "write the timeline for a trace viewer (not yet there)",
+     .offset = AT(trace),
+     .group = "Output"},
+    {.name = "gantt",
+     .kind = OPTION_FLAG,
+     .help = "draw the pipeline (not yet there)",
+     .offset = AT(gantt),
+     .group = "Output"},
+    {.name = "emit",
+     .kind = OPTION_TEXT,
+     .argument = "megatron|mindspeed",
+     .help = "print launch arguments of the layout (not yet there)",
+     .offset = AT(emit),
+     .group = "Output"},
+    {.name = NULL},
+};
+
+static const struct location nowhere = {NULL, 0, 0};
+
+/* Options of the design whose part is not built yet. */
+static void refuse_later(struct cli *cli, const struct simulate_values *values)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } later[] = {
+        {"--db", values->db != NULL},
+        {"--trace", values->trace != NULL},
+        {"--gantt", values->gantt},
+        {"--emit", values->emit != NULL},
+    };
+    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
+        if (later[i].given) {
+            error_add(&cli->errors, ERROR_not_yet_modelled, nowhere, later[i].name,
+                      "this output is planned and not there yet");
+        }
+    }
+}
+
+/* Measured over predicted of the file without its overrides; 0 with an error. */
+static double anchor_ratio(struct cli *cli, const struct simulate_values *values, const char *path,
+                           const struct run_options *options)
+{
+    struct quantity_problem problem;
+    double measured_s = 0.0;
+    if (!quantity_parse(values->anchor, DIMENSION_SECONDS, &measured_s, &problem)) {
+        error_add(&cli->errors, problem.code, nowhere, "--anchor", "%s", problem.message);
+        return 0.0;
+    }
+    if (!(measured_s > 0.0)) {
+        error_add(&cli->errors, ERROR_out_of_range, nowhere, "--anchor",
+                  "%s is not above 0; give the measured time of one step", values->anchor);
+        return 0.0;
+    }
+    const struct scenario_ask ask = {.path = path, .config_dir = values->config_dir};
+    const struct scenario *scenario = load_scenario(cli, &ask);
+    struct run run;
+    if (scenario == NULL || !run_simulate(&run, scenario, options, cli->arena, &cli->errors)) {
+        return 0.0;
+    }
+    return measured_s / run.report->step_time_s;
+}
+
+/* The anchored numbers must be possible, too. */
+static void add_anchor(struct cli *cli, struct report *report, double ratio)
+{
+    if (report->mfu / ratio > 1.0) {
+        error_add(&cli->errors, ERROR_mfu_above_one, nowhere, "--anchor",
+                  "a step of %.4g s would be an MFU of %.2f; no device does more than its peak",
+                  report->step_time_s * ratio, report->mfu / ratio);
+        return;
+    }
+    report->anchor_ratio = ratio;
+}
+
+static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
+{
+    const struct simulate_values *values = raw;
+    const char *path = arguments->items[0];
+    refuse_later(cli, values);
+    if (values->anchor != NULL && strcmp(path, "-") == 0) {
+        error_add(&cli->errors, ERROR_usage, nowhere, "--anchor",
+                  "needs a file, which is read twice; standard input is gone after the first time");
+    }
+    if (cli->errors.count > 0) {
+        return report_errors(cli);
+    }
+    struct run_options options = {
+        .ranks_all = values->ranks != NULL && strcmp(values->ranks, "all") == 0,
+        .steps = values->steps.given ? (uint32_t)values->steps.value : 1,
+    };
+    const double ratio = values->anchor != NULL ? anchor_ratio(cli, values, path, &options) : 0.0;
+    const struct scenario_ask ask = {
+        .path = path,
+        .config_dir = values->config_dir,
+        .set = values->set,
+        .seeded = values->seed.given,
+        .seed = values->seed.value,
+    };
+    options.started_s = run_clock_s();
+    const struct scenario *scenario = cli->errors.count == 0 ? load_scenario(cli, &ask) : NULL;
+    struct run result;
+    if (scenario == NULL || !run_simulate(&result, scenario, &options, cli->arena, &cli->errors)) {
+        return report_errors(cli);
+    }
+    if (values->anchor != NULL) {
+        add_anchor(cli, result.report, ratio);
+        if (cli->errors.count > 0) {
+            return report_errors(cli);
+        }
+    }
+    if (values->json) {
+        print_json(report_json(result.report));
+    } else {
+        simulate_print(cli, &result);
+    }
+    if (values->require_fit && !result.report->fits) {
+        error_add(&cli->errors, ERROR_does_not_fit, (struct location){path, 0, 0}, "memory",
+                  "stage %u needs %s and may use %s", result.report->peak_stage,
+                  text_gib(cli->arena, result.report->peak_bytes),
+                  text_gib(cli->arena, result.report->limit_bytes));
+        return report_errors(cli);
+    }
+    return EXIT_DONE;
+}
+
+const struct command command_simulate = {
+    .name = "simulate",
+    .group = "Predict",
+    .summary = "step time, tokens/s, MFU, memory and breakdown of one scenario",
+    .usage = "SIM.yaml",
+    .about = "Simulates one training step of a scenario and prints how fast it is, where the time\n"
+             "goes and what fills the memory of each pipeline stage. `-` reads standard input. A\n"
+             "layout that does not fit in memory is an answer too: the verdict says so.",
+    .examples = "stepsim simulate sims/pangu_ultra_moe_6k/sim.yaml\n"
+                "stepsim simulate sims/pangu_ultra_moe_6k/sim.yaml --set parallel.vpp=1 --set "
+                "schedule.kind=1f1b\n"
+                "stepsim simulate sims/pangu_ultra_moe_6k/sim.yaml --json | python3 -m json.tool\n"
+                "stepsim simulate my.yaml --anchor \"12.3 s\" --set overlap.matmul_collective=mc2",
+    .options = option_rows,
+    .values_size = sizeof(struct simulate_values),
+    .arguments_min = 1,
+    .arguments_max = 1,
+    .run = run,
+};

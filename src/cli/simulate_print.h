@@ -1,0 +1,10 @@
+/* simulate_print.h - the answer of `simulate` for people. */
+#ifndef STEPSIM_SIMULATE_PRINT_H
+#define STEPSIM_SIMULATE_PRINT_H
+
+#include "cli_internal.h"
+#include "stepsim/run.h"
+
+void simulate_print(struct cli *cli, const struct run *run);
+
+#endif
