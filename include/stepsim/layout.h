@@ -68,7 +68,7 @@ struct layout_axis {
 
 struct layout {
     uint32_t tp, pp, vpp, cp, dp, ep, etp, edp, world;
-    uint32_t microbatches;     /* per replica and step */
+    uint32_t microbatches; /* per replica and step */
     uint32_t micro_batch_size;
     uint32_t seq_len;
     uint32_t experts_per_rank; /* 0: dense */
@@ -76,8 +76,8 @@ struct layout {
     /* Heads on one rank while attention runs, after the split over tp and Ulysses ranks. With
      * fewer key heads than ranks each head is on kv_replication of them (else 1). */
     uint32_t heads_per_rank, kv_heads_per_rank, kv_replication;
-    uint32_t layer_slots;      /* layers and no-op slots of the whole model */
-    bool sequence_parallel;    /* false whenever tp is 1 */
+    uint32_t layer_slots;   /* layers and no-op slots of the whole model */
+    bool sequence_parallel; /* false whenever tp is 1 */
     bool v_shaped;
     const struct layout_chunk *chunks; /* [pp * vpp], index stage * vpp + chunk */
     struct layout_axis axes[LAYOUT_AXIS_COUNT];

@@ -63,8 +63,9 @@ struct model {
     struct param_count block_params[BLOCK_KIND_COUNT];
     double active_params[BLOCK_KIND_COUNT]; /* used per token; 0 for the input embedding */
     double params_total, params_active;
-    double params_embedding; /* what the total leaves out: 0 for a tied model with rotary positions */
-    double params_mtp;       /* all MTP modules */
+    double
+        params_embedding; /* what the total leaves out: 0 for a tied model with rotary positions */
+    double params_mtp;    /* all MTP modules */
     uint32_t dense_layers, moe_layers;
 };
 
@@ -98,11 +99,12 @@ double model_router_flop(const struct model *model);
 
 struct flop_convention {
     enum attention_count attention;
-    bool mtp;    /* the MTP modules, each with a head pass */
+    bool mtp; /* the MTP modules, each with a head pass */
     bool router;
 };
 
-/* Forward FLOPs of one token in the layer inside an MTP module, its projection and its head pass. */
+/* Forward FLOPs of one token in the layer inside an MTP module, its projection and its head pass.
+ */
 double model_mtp_flop(const struct model *model, double seq_len,
                       const struct flop_convention *convention);
 /* Forward FLOPs of one token in one layer, attention and (if counted) router included. */

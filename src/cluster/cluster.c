@@ -1,0 +1,172 @@
+/*
+ * cluster.c - nested domains of devices, and the shape of groups in them.
+ *
+ * Domains of a level are runs of `size` ranks, so a level of two ranks is one division
+ * each, and the members of a domain are consecutive in a sorted group: its shape is a
+ * count of runs, O(members * levels).
+ */
+#include "stepsim/cluster.h"
+
+static const char *level_key(const struct error_list *errors, uint32_t level, const char *leaf)
+{
+    return arena_printf(errors->arena, "cluster.levels.%u.%s", level, leaf);
+}
+
+/* The innermost levels come first and each is a whole number of the one before; only the last
+ * may be "all". */
+static void check_nesting(const struct scenario *scenario, struct error_list *errors)
+{
+    const struct cluster_spec *spec = &scenario->cluster;
+    for (uint32_t i = 0; i < spec->level_count; i++) {
+        const uint32_t size = spec->levels[i].size;
+        const uint32_t inner = i > 0 ? spec->levels[i - 1].size : 0;
+        const char *key = level_key(errors, i, "size");
+        if (size == 0 && i + 1 < spec->level_count)
+            error_add(errors, ERROR_conflicting_keys, scenario_at(scenario, key), key,
+                      "level %s is the whole cluster, so no level can lie outside it",
+                      spec->levels[i].name);
+        else if (size != 0 && inner != 0 && (size % inner != 0 || size == inner))
+            error_add(errors, ERROR_conflicting_keys, scenario_at(scenario, key), key,
+                      "level %s of %u devices is no larger multiple of the level inside it (%u)",
+                      spec->levels[i].name, size, inner);
+    }
+}
+
+static void check_devices(const struct scenario *scenario, struct error_list *errors)
+{
+    const struct cluster_spec *spec = &scenario->cluster;
+    const uint32_t devices = scenario->devices;
+    const uint32_t node = spec->devices_per_node;
+    const uint32_t outer = spec->levels[spec->level_count - 1].size;
+
+    if (devices > node && devices % node != 0)
+        error_add(errors, ERROR_devices_not_multiple_of_node, scenario_at(scenario, "devices"),
+                  "devices", "%u devices do not fill nodes of %u; %u or %u would", devices, node,
+                  devices / node * node, (devices / node + 1) * node);
+    if (outer != 0 && devices > outer)
+        error_add(errors, ERROR_out_of_range, scenario_at(scenario, "devices"), "devices",
+                  "%u devices, but the outermost level %s joins %u", devices,
+                  spec->levels[spec->level_count - 1].name, outer);
+}
+
+/* A node is one of the levels' domains or nests between them. */
+static void check_node(const struct scenario *scenario, struct error_list *errors)
+{
+    const struct cluster_spec *spec = &scenario->cluster;
+    const char *key = "cluster.devices_per_node";
+    for (uint32_t i = 0; i < spec->level_count; i++) {
+        const uint32_t size = spec->levels[i].size;
+        const uint32_t node = spec->devices_per_node;
+        if (size != 0 && size % node != 0 && node % size != 0)
+            error_add(errors, ERROR_conflicting_keys, scenario_at(scenario, key), key,
+                      "a node of %u devices does not nest with level %s of %u", node,
+                      spec->levels[i].name, size);
+    }
+}
+
+const struct cluster *cluster_build(const struct scenario *scenario, struct arena *arena,
+                                    struct error_list *errors)
+{
+    const struct cluster_spec *spec = &scenario->cluster;
+    const size_t before = errors->count;
+    if (scenario->devices == 0 || spec->devices_per_node == 0 || spec->level_count == 0) {
+        error_add(errors, ERROR_missing_key, scenario_at(scenario, "cluster"), "cluster",
+                  "a cluster needs devices (%u), devices per node (%u) and link levels (%u)",
+                  scenario->devices, spec->devices_per_node, spec->level_count);
+        return NULL;
+    }
+    ASSERT(spec->level_count <= LEVELS_MAX);
+    check_nesting(scenario, errors);
+    check_devices(scenario, errors);
+    check_node(scenario, errors);
+    if (errors->count > before)
+        return NULL;
+
+    struct cluster *cluster = ARENA_NEW(arena, struct cluster);
+    *cluster = (struct cluster){
+        .spec = spec,
+        .device = &spec->device,
+        .devices = scenario->devices,
+        .node_size =
+            spec->devices_per_node < scenario->devices ? spec->devices_per_node : scenario->devices,
+    };
+    for (uint32_t i = 0; i < spec->level_count; i++) {
+        const uint32_t size = spec->levels[i].size;
+        const bool all = size == 0 || size >= scenario->devices;
+        cluster->level_size[i] = all ? scenario->devices : size;
+        cluster->level_count = i + 1;
+        if (all)
+            break;
+    }
+    return cluster;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+struct group_span cluster_group_span(const struct cluster *cluster, uint32_t size, uint32_t stride)
+{
+    ASSERT(size >= 1);
+    ASSERT(stride >= 1);
+    ASSERT((uint64_t)(size - 1) * stride < cluster->devices);
+
+    struct group_span span = {.size = size, .stride = size > 1 ? stride : 1};
+    for (uint32_t level = 0; level < LEVELS_MAX; level++) {
+        const bool used = level < cluster->level_count;
+        const uint32_t reach = used ? divide_up(cluster->level_size[level], stride) : size;
+        span.per_domain[level] = smaller(size, reach);
+        if (span.per_domain[level] < size)
+            span.outer_level = level + 1;
+    }
+    const uint32_t in_node = smaller(size, divide_up(cluster->node_size, stride));
+    span.groups_per_node = divide_up(cluster->node_size, in_node);
+    return span;
+}
+
+/* The largest number of members in one run of `domain` ranks. */
+static uint32_t busiest_domain(const uint32_t *members, uint32_t count, uint32_t domain)
+{
+    uint32_t best = 0;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i] / domain != members[first] / domain)
+            first = i;
+        best = i - first + 1 > best ? i - first + 1 : best;
+    }
+    return best;
+}
+
+struct group_span cluster_members_span(const struct cluster *cluster, const uint32_t *members,
+                                       uint32_t count)
+{
+    ASSERT(count >= 1);
+    ASSERT(members[count - 1] < cluster->devices);
+
+    struct group_span span = {.size = count, .stride = count > 1 ? members[1] - members[0] : 1};
+    span.outer_level = cluster_level_of_pair(cluster, members[0], members[count - 1]);
+    for (uint32_t level = 0; level < LEVELS_MAX; level++)
+        span.per_domain[level] = level < span.outer_level
+                                     ? busiest_domain(members, count, cluster->level_size[level])
+                                     : count;
+    const uint32_t in_node = busiest_domain(members, count, cluster->node_size);
+    span.groups_per_node = divide_up(cluster->node_size, in_node);
+    return span;
+}
+
+uint32_t cluster_level_of_pair(const struct cluster *cluster, uint32_t rank_a, uint32_t rank_b)
+{
+    ASSERT(rank_a < cluster->devices);
+    ASSERT(rank_b < cluster->devices);
+    uint32_t level = 0;
+    while (rank_a / cluster->level_size[level] != rank_b / cluster->level_size[level])
+        level++;
+    ASSERT(level < cluster->level_count);
+    return level;
+}

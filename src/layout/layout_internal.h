@@ -1,0 +1,55 @@
+/* layout_internal.h - shared by the files of src/layout only. */
+#ifndef LAYOUT_INTERNAL_H
+#define LAYOUT_INTERNAL_H
+
+#include "stepsim/layout.h"
+
+/* What every step of layout_build() reads. */
+struct layout_input {
+    const struct scenario *scenario;
+    const struct model *model;
+    const struct cluster *cluster;
+    bool v_shaped;
+    struct arena *arena;
+    struct error_list *errors;
+};
+
+/* ---- degrees.c: sizes of the dimensions, and everything that must divide ---- */
+
+/* Fills the sizes of the layout (tp .. sequence_parallel); false with errors added. */
+bool layout_resolve_degrees(const struct layout_input *input, struct layout *layout);
+/* Are pp and vpp at least 1, with no more chunks than there are things to put into them? */
+bool layout_chunks_countable(const struct layout_input *input);
+
+/* ---- groups.c: rank order, groups, spans ---- */
+
+/* Fills axes from parallel.order; false with errors added. */
+bool layout_resolve_axes(const struct layout_input *input, struct layout *layout);
+/* Fills spans, spans_differ and pp_next from axes. */
+void layout_resolve_spans(const struct layout_input *input, struct layout *layout);
+
+/* ---- split.c: which layers a chunk holds ---- */
+
+/* Chunks in model order, pp*vpp of them; NULL with errors added. */
+struct layout_chunk *layout_resolve_split(const struct layout_input *input,
+                                          const struct layout *layout);
+
+/* ---- layout_string.c: Megatron's notation ---- */
+
+/* Reads parallel.layout into count chunks in model order; false with errors added. */
+bool layout_string_read(const struct layout_input *input, struct layout_chunk *chunks,
+                        uint32_t count);
+/* Writes chunks in model order. */
+const char *layout_string_write(const struct layout_chunk *chunks, uint32_t count,
+                                struct arena *arena);
+
+/* ---- neighbours.c: legal values near an illegal one, for messages ---- */
+
+/* Largest divisor of n at most x and smallest above x: "4 or 8", or one of them. n at least 1. */
+const char *layout_near_divisors(struct arena *arena, uint32_t n, uint32_t x);
+/* Multiples of unit around x that are not 0: "5632 or 6144". */
+const char *layout_near_multiples(struct arena *arena, uint64_t unit, uint64_t x);
+/* "8,8,7,7": total over parts as evenly as it goes, the larger shares from part `first` on. */
+const char *layout_even_list(struct arena *arena, uint32_t total, uint32_t parts, uint32_t first);
+
+#endif
