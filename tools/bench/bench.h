@@ -1,0 +1,17 @@
+/*
+ * bench.h - the parts of stepsim_bench.
+ */
+#ifndef TOOLS_BENCH_H
+#define TOOLS_BENCH_H
+
+/* Seconds of a clock that only goes forward. */
+double bench_now_s(void);
+
+/* Nanoseconds per pop and push of both queues, by pending events and kind of delays. */
+void bench_hold(void);
+/* Ops and events a second of a synthetic step on all ranks and folded, bytes per rank. */
+void bench_engine(void);
+/* The headline scenario from its YAML to the finished report. */
+void bench_headline(void);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * main.c - stepsim_bench: how fast the engine and the whole pipeline are on this machine.
+ *
+ *     stepsim_bench [hold] [engine] [headline]
+ *
+ * Without arguments it runs all parts. Wall times depend on the machine and on what else
+ * it does, so every figure is the best of several runs. Nothing is written to any file.
+ */
+#include "bench.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const struct part {
+    const char *name;
+    void (*run)(void);
+} parts[] = {
+    {"hold", bench_hold},
+    {"engine", bench_engine},
+    {"headline", bench_headline},
+};
+
+enum { PARTS = sizeof parts / sizeof *parts };
+
+double bench_now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static const struct part *find_part(const char *name)
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        if (strcmp(parts[i].name, name) == 0) {
+            return &parts[i];
+        }
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    for (int a = 1; a < argc; a++) {
+        if (find_part(argv[a]) == NULL) {
+            fprintf(stderr, "stepsim_bench: no part %s; there are hold, engine, headline\n",
+                    argv[a]);
+            return 2;
+        }
+    }
+    for (size_t i = 0; i < PARTS; i++) {
+        bool wanted = argc == 1;
+        for (int a = 1; a < argc; a++) {
+            wanted = wanted || find_part(argv[a]) == &parts[i];
+        }
+        if (wanted) {
+            parts[i].run();
+        }
+    }
+    return 0;
+}
