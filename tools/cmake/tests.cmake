@@ -6,11 +6,8 @@ function(stepsim_add_tests)
     add_library(test_support INTERFACE)
     target_include_directories(test_support INTERFACE ${CMAKE_SOURCE_DIR}/tests/support)
     target_link_libraries(test_support INTERFACE libstepsim PkgConfig::CMOCKA)
-    file(GLOB support CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
-    if(support)
-        add_library(test_support_code STATIC ${support})
-        target_link_libraries(test_support_code PUBLIC libstepsim PkgConfig::CMOCKA)
-        target_link_libraries(test_support INTERFACE test_support_code)
+    if(TARGET test_builders)
+        target_link_libraries(test_support INTERFACE test_builders)
     endif()
 
     file(GLOB_RECURSE found RELATIVE ${CMAKE_SOURCE_DIR}/tests CONFIGURE_DEPENDS

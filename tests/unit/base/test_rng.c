@@ -249,6 +249,23 @@ static void gamma_moments(void **state)
     }
 }
 
+/*
+ * A gamma number of shape k is one of shape k + 1 times U^(1/k), with an independent uniform U
+ * (the same paper, section 6). The stream gives U first. The power is the C library's.
+ */
+static void small_shapes_are_scaled_larger_ones(void **state)
+{
+    (void)state;
+    struct rng rng = rng_stream(4, 0);
+    for (int i = 0; i < 100000; i++) {
+        const double shape = 0.01 + 0.98 * i / 100000;
+        struct rng copy = rng;
+        const double u = 1.0 - rng_uniform(&copy);
+        const double larger = rng_gamma(&copy, shape + 1.0);
+        assert_close(rng_gamma(&rng, shape), larger * pow(u, 1.0 / shape), 1e-12);
+    }
+}
+
 /* Shapes so small that the draw underflows give 0 and never a NaN or an endless loop. */
 static void tiny_shapes_give_zero_or_more(void **state)
 {
@@ -294,6 +311,7 @@ int main(void)
         cmocka_unit_test(normal_moments),
         cmocka_unit_test(the_logarithm_is_one),
         cmocka_unit_test(gamma_moments),
+        cmocka_unit_test(small_shapes_are_scaled_larger_ones),
         cmocka_unit_test(tiny_shapes_give_zero_or_more),
         cmocka_unit_test(nonsense_is_a_bug),
     };

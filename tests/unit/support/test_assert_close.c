@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "assert_aborts.h"
-
 static void relative_tolerance_is_of_double_precision(void **state)
 {
     (void)state;
@@ -45,28 +43,6 @@ static void infinities_are_equal_or_far(void **state)
     assert_false(values_close(HUGE_VAL, 1.0, 1.0));
 }
 
-static void do_abort(void)
-{
-    abort();
-}
-
-static void do_return(void)
-{
-}
-
-static void do_exit(void)
-{
-    _exit(134);
-}
-
-static void only_an_abort_counts_as_one(void **state)
-{
-    (void)state;
-    assert_true(call_aborts(do_abort));
-    assert_false(call_aborts(do_return));
-    assert_false(call_aborts(do_exit));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -74,7 +50,6 @@ int main(void)
         cmocka_unit_test(expected_zero_wants_zero),
         cmocka_unit_test(nan_is_close_to_nothing),
         cmocka_unit_test(infinities_are_equal_or_far),
-        cmocka_unit_test(only_an_abort_counts_as_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
