@@ -52,15 +52,15 @@ struct collective_ask {
     double imbalance;
     struct group_span span;
     const struct cluster *cluster;
-    double buffer_bytes;    /* collectives larger than this run in loops */
+    double buffer_bytes;                           /* collectives larger than this run in loops */
     const char *algorithm_intra, *algorithm_inter; /* "auto", or forced names */
 };
 
 struct collective_cost {
     double time_s;
-    double latency_s;                   /* part that does not depend on bytes */
-    double sent_bytes[LEVELS_MAX];      /* per rank, by level */
-    const char *algorithm;              /* that takes the longest part; "none" in a group of one */
+    double latency_s;              /* part that does not depend on bytes */
+    double sent_bytes[LEVELS_MAX]; /* per rank, by level */
+    const char *algorithm;         /* that takes the longest part; "none" in a group of one */
     const char *level_algorithm[LEVELS_MAX]; /* by level, NULL where the group does not use it */
     uint32_t term_count;
     struct cost_term terms[COST_TERMS_MAX];
@@ -69,14 +69,14 @@ struct collective_cost {
 /* One algorithm on one level: `ranks` members joined by one level's links. */
 struct collective_level_ask {
     enum collective_kind kind;
-    double bytes;          /* as above, of the part that this level carries */
+    double bytes; /* as above, of the part that this level carries */
     uint32_t ranks;
-    double alpha_s;        /* one step */
-    double launch_s;       /* one call */
-    double ramp_s;         /* latency of a step that grows with the step, see collective_step_s() */
-    double bytes_per_s;    /* reachable, one direction, per rank */
-    double buffer_bytes;   /* 0: no loops */
-    double token_bytes;    /* all_to_all_hierarchical: what a rank holds before copies */
+    double alpha_s;      /* one step */
+    double launch_s;     /* one call */
+    double ramp_s;       /* latency of a step that grows with the step, see collective_step_s() */
+    double bytes_per_s;  /* reachable, one direction, per rank */
+    double buffer_bytes; /* 0: no loops */
+    double token_bytes;  /* all_to_all_hierarchical: what a rank holds before copies */
     /* Two-level algorithms: the ranks inside one member domain, and their links. ranks 0 or 1:
      * nothing inside. */
     struct {

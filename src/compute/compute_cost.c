@@ -13,8 +13,8 @@ void compute_term(struct compute_cost *cost, const char *name, double value, con
                   const char *origin_key)
 {
     ASSERT(cost->term_count < COST_TERMS_MAX);
-    cost->terms[cost->term_count++] = (struct cost_term){
-        .name = name, .value = value, .unit = unit, .origin_key = origin_key};
+    cost->terms[cost->term_count++] =
+        (struct cost_term){.name = name, .value = value, .unit = unit, .origin_key = origin_key};
 }
 
 const char *compute_kind_name(enum compute_kind kind)

@@ -24,8 +24,8 @@ struct matmul_time {
     double cube_s, hbm_s; /* without start-up; the kernel takes the longer one */
     double flop, bytes;
     double tiles, waves;
-    double occupancy;     /* useful share of the slots tiles x waves, 0..1 */
-    double k_ratio;       /* k / (k + k_half) */
+    double occupancy; /* useful share of the slots tiles x waves, 0..1 */
+    double k_ratio;   /* k / (k + k_half) */
     double working_set_bytes;
     double spill_speed, align_speed;
 };
@@ -39,11 +39,11 @@ void compute_matmul_cost(const struct matmul_shape *shape, const struct device_s
 /* ---- Kernels that only move bytes (compute_stream.c) ---- */
 
 struct stream_shape {
-    double bytes;         /* counted once each */
+    double bytes; /* counted once each */
     double kernels;
     double traffic_ratio; /* bytes really moved over bytes counted */
     const char *traffic_key;
-    bool may_fit_l2;      /* what the kernel before wrote may still be there */
+    bool may_fit_l2; /* what the kernel before wrote may still be there */
 };
 
 void compute_stream_cost(const struct stream_shape *shape, const struct device_spec *device,

@@ -45,16 +45,13 @@ void compute_stream_cost(const struct stream_shape *shape, const struct device_s
     compute_term(cost, "traffic_ratio", shape->traffic_ratio, "ratio", shape->traffic_key);
     compute_term(cost, "kernels", kernels, "", NULL);
     if (shape->may_fit_l2) {
-        compute_term(cost, "l2_bytes", device->l2_bytes, "bytes", "cluster.device.l2_bytes");
-        compute_term(cost, "l2", device->l2_bytes_per_s, "bytes/s",
-                     "cluster.device.l2_bytes_per_s");
+        compute_term(cost, "l2_bytes", device->l2_bytes, "bytes", "cluster.device.l2_capacity");
+        compute_term(cost, "l2", device->l2_bytes_per_s, "bytes/s", "cluster.device.l2_bandwidth");
         compute_term(cost, "share in l2", resident, "ratio", NULL);
     }
-    compute_term(cost, "hbm", device->hbm_bytes_per_s, "bytes/s",
-                 "cluster.device.hbm_bytes_per_s");
+    compute_term(cost, "hbm", device->hbm_bytes_per_s, "bytes/s", "cluster.device.hbm_bandwidth");
     compute_term(cost, "hbm_efficiency", device->hbm_efficiency, "ratio",
                  "cluster.device.hbm_efficiency");
     compute_term(cost, "moving", move_s, "s", NULL);
-    compute_term(cost, "startup", device->vector_startup_s, "s",
-                 "cluster.device.vector_startup_s");
+    compute_term(cost, "startup", device->vector_startup_s, "s", "cluster.device.vector_startup");
 }

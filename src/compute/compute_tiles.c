@@ -28,7 +28,7 @@ struct tiling {
     double tiles_m, tiles_n; /* of one group */
     double waves;
     double occupancy;
-    double rows, columns;    /* that the tiles of one wave read */
+    double rows, columns; /* that the tiles of one wave read */
 };
 
 static double array_multiple(double extent)
@@ -94,8 +94,8 @@ struct matmul_time compute_matmul_time(const struct matmul_shape *shape,
                                        const struct device_spec *device)
 {
     const double product = shape->groups * shape->m * shape->n * shape->k;
-    const double elements = shape->groups * (shape->m * shape->k + shape->k * shape->n +
-                                             shape->m * shape->n);
+    const double elements =
+        shape->groups * (shape->m * shape->k + shape->k * shape->n + shape->m * shape->n);
     struct matmul_time time = {
         .flop = 2.0 * product,
         .bytes = elements * shape->element_bytes,
@@ -135,15 +135,13 @@ static void explain_matmul(const struct matmul_shape *shape, const struct matmul
     compute_term(cost, "m", shape->m, "rows", NULL);
     compute_term(cost, "n", shape->n, "columns", NULL);
     compute_term(cost, "k", shape->k, "", NULL);
-    compute_term(cost, "peak", device->peak_flop_per_s, "FLOP/s",
-                 "cluster.device.peak_flop_per_s");
+    compute_term(cost, "peak", device->peak_flop_per_s, "FLOP/s", "cluster.device.peak");
     compute_term(cost, "efficiency", device->matmul_efficiency, "ratio",
                  "cluster.device.matmul_efficiency");
     compute_term(cost, "k_half", device->matmul_k_half, "", "cluster.device.matmul_k_half");
     compute_term(cost, "k/(k + k_half)", time->k_ratio, "ratio", NULL);
     compute_term(cost, "tile_m", device->matmul_tile_m, "rows", "cluster.device.matmul_tile_m");
-    compute_term(cost, "tile_n", device->matmul_tile_n, "columns",
-                 "cluster.device.matmul_tile_n");
+    compute_term(cost, "tile_n", device->matmul_tile_n, "columns", "cluster.device.matmul_tile_n");
     compute_term(cost, "cores", device->cores, "", "cluster.device.cores");
     compute_term(cost, "tiles", time->tiles, "", NULL);
     compute_term(cost, "waves", time->waves, "", NULL);
@@ -153,13 +151,11 @@ static void explain_matmul(const struct matmul_shape *shape, const struct matmul
     compute_term(cost, "align", time->align_speed, "ratio",
                  "cluster.device.matmul_unaligned_ratio");
     compute_term(cost, "cube", time->cube_s, "s", NULL);
-    compute_term(cost, "hbm", device->hbm_bytes_per_s, "bytes/s",
-                 "cluster.device.hbm_bytes_per_s");
+    compute_term(cost, "hbm", device->hbm_bytes_per_s, "bytes/s", "cluster.device.hbm_bandwidth");
     compute_term(cost, "hbm_efficiency", device->hbm_efficiency, "ratio",
                  "cluster.device.hbm_efficiency");
     compute_term(cost, "traffic/hbm", time->hbm_s, "s", NULL);
-    compute_term(cost, "startup", device->matmul_startup_s, "s",
-                 "cluster.device.matmul_startup_s");
+    compute_term(cost, "startup", device->matmul_startup_s, "s", "cluster.device.matmul_startup");
 }
 
 void compute_matmul_cost(const struct matmul_shape *shape, const struct device_spec *device,

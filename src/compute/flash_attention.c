@@ -86,8 +86,7 @@ static void explain_attention(const struct compute_ask *ask, const struct attent
     compute_term(cost, "qk_dim", ask->qk_dim, "", NULL);
     compute_term(cost, "v_dim", ask->v_dim, "", NULL);
     compute_term(cost, "flop", parts->flop, "FLOP", NULL);
-    compute_term(cost, "peak", device->peak_flop_per_s, "FLOP/s",
-                 "cluster.device.peak_flop_per_s");
+    compute_term(cost, "peak", device->peak_flop_per_s, "FLOP/s", "cluster.device.peak");
     compute_term(cost, "efficiency", device->attention_efficiency, "ratio",
                  "cluster.device.attention_efficiency");
     if (backward)
@@ -96,12 +95,12 @@ static void explain_attention(const struct compute_ask *ask, const struct attent
     compute_term(cost, "seq_half", device->attention_seq_half, "keys",
                  "cluster.device.attention_seq_half");
     compute_term(cost, "ramp", parts->ramp, "ratio", NULL);
-    compute_term(cost, "head", parts->head_ratio, "ratio", "cluster.device.vector_flop_per_s");
+    compute_term(cost, "head", parts->head_ratio, "ratio", "cluster.device.vector");
     compute_term(cost, "cores", device->cores, "", "cluster.device.cores");
     compute_term(cost, "waves", parts->waves, "", NULL);
     compute_term(cost, "occupancy", parts->occupancy, "ratio", NULL);
     compute_term(cost, "startup", device->attention_startup_s, "s",
-                 "cluster.device.attention_startup_s");
+                 "cluster.device.attention_startup");
 }
 
 static void cost(const struct compute_ask *ask, const struct device_spec *device, bool explain,

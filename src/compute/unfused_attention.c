@@ -17,8 +17,8 @@
 #define FORWARD_PASSES 4.0
 /* Dropout's gradient reads and writes, softmax's reads the probabilities and the incoming
  * gradient and writes the outgoing one. */
-#define BACKWARD_PASSES 5.0
-#define FORWARD_KERNELS 2.0
+#define BACKWARD_PASSES  5.0
+#define FORWARD_KERNELS  2.0
 #define BACKWARD_KERNELS 2.0
 
 static void add(struct compute_cost *total, const struct compute_cost *part)
