@@ -2,7 +2,8 @@
 # Each house rule of tools/tidy is broken once, in a small tree of its own; tidy must name the
 # file, the line and the rule, and must accept the tree when nothing is broken.
 set -u
-tidy=$SOURCE_DIR/tools/tidy
+# The interpreter itself, since a version manager in front of it costs more than the check.
+tidy=("$(python3 -c 'import sys; print(sys.executable)')" "$SOURCE_DIR/tools/tidy")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -22,7 +23,7 @@ fresh() {
 # expect FILE LINE TEXT: tidy ends with 1 and prints exactly one breach, this one.
 expect() {
     local output status
-    output=$("$tidy" --root "$work/tree")
+    output=$("${tidy[@]}" --root "$work/tree")
     status=$?
     if [ $status -ne 1 ] || ! grep -qF "$1:$2: " <<<"$output" || ! grep -qF "$3" <<<"$output" ||
         ! grep -qx '1 breaches of the house rules' <<<"$output"; then
@@ -42,7 +43,7 @@ source_file() {
 }
 
 fresh
-if ! output=$("$tidy" --root "$work/tree"); then
+if ! output=$("${tidy[@]}" --root "$work/tree"); then
     printf 'the clean tree is refused:\n%s\n' "$output"
     failed=1
 fi
@@ -93,7 +94,7 @@ expect tests/unit/base/test_units.c 4 'strcpy is banned'
 # A word in a comment or a string is no call.
 source_file src/config/a.c '/* exit(1), printf() */' 'const char *s = "exit(1) \" printf(";' \
     '// time(NULL)'
-if ! output=$("$tidy" --root "$work/tree"); then
+if ! output=$("${tidy[@]}" --root "$work/tree"); then
     printf 'words in comments are taken for calls:\n%s\n' "$output"
     failed=1
 fi
@@ -103,7 +104,7 @@ fresh
 body() { for ((i = 0; i < $1; i++)); do echo '    f();'; done; }
 source_file src/base/a.c 'int f(int a, int (*b)(int, int), int c, int d, int e, ...)' '{' \
     "$(body 68)" '}'
-if ! output=$("$tidy" --root "$work/tree"); then
+if ! output=$("${tidy[@]}" --root "$work/tree"); then
     printf 'a function of 70 lines and 5 parameters is refused:\n%s\n' "$output"
     failed=1
 fi
@@ -118,7 +119,7 @@ source_file src/base/list.def
 yes 'ROW(x)' | head -n 800 >>src/base/list.def
 source_file src/config/model_schema.c
 yes 'int x;' | head -n 800 >>src/config/model_schema.c
-if ! output=$("$tidy" --root "$work/tree"); then
+if ! output=$("${tidy[@]}" --root "$work/tree"); then
     printf 'tables are refused for their length:\n%s\n' "$output"
     failed=1
 fi
@@ -138,7 +139,7 @@ expect src/base/a.c 2 'a tab'
 source_file src/base/a.c "/* $(printf '%095d' 0) */"
 expect src/base/a.c 2 '101 columns'
 source_file src/base/a.c "/* $(printf '%093d' 0)é */"
-if ! "$tidy" --root "$work/tree" >/dev/null; then
+if ! "${tidy[@]}" --root "$work/tree" >/dev/null; then
     echo '100 columns with a wide letter are refused'
     failed=1
 fi
