@@ -68,9 +68,10 @@ struct arguments {
 struct cli {
     struct arena *arena; /* lives as long as the command */
     struct error_list errors;
-    bool colour;    /* stdout is a terminal that wants it */
-    bool blocks;    /* stdout can show block characters */
-    unsigned width; /* columns of stdout */
+    bool colour;            /* stdout is a terminal that wants it */
+    bool blocks;            /* stdout can show block characters */
+    unsigned width;         /* columns of stdout */
+    const char *config_dir; /* --config-dir, or NULL */
 };
 
 struct command {
@@ -112,7 +113,8 @@ bool options_parse(struct cli *cli, const struct command *command, int argc, cha
 void help_program(struct cli *cli, FILE *out);
 void help_command(struct cli *cli, const struct command *command, FILE *out);
 /* docs/reference/cli.md */
-void help_markdown(FILE *out);
+struct text;
+void help_markdown(struct text *page);
 /* Adds the error for a word that is no command. */
 void help_unknown_command(struct cli *cli, const char *word);
 
@@ -165,32 +167,46 @@ struct scenario_ask {
 /* Loads a scenario as the options ask; NULL with errors. */
 const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask *ask);
 
-/* ---- Names of facts (facts.c) ---- */
+/* ---- What there is (registry.c, describe_*.c) ---- */
 
-/* Names of configs/FOLDER, sorted, in the arena: "models", "devices", "clusters". */
-const char *const *fact_names(struct cli *cli, const char *folder, uint32_t *count);
-/* A scenario with that one model or cluster, for printing facts; NULL with errors. */
-const struct scenario *fact_scenario(struct cli *cli, const char *model, const char *cluster,
-                                     const char *device);
+struct cJSON;
 
-/* ---- Registries (registry.c) ---- */
-
-struct registry_entry {
-    const char *name;
-    const char *title;
+struct name_list {
+    const char *const *items;
+    size_t count;
 };
 
+/*
+ * A family of named things. `describe` builds an object whose members are printed in order:
+ * texts and numbers as lines, arrays of objects as tables. NULL with errors when the entry
+ * cannot be read.
+ */
 struct registry {
-    const char *kind;     /* "schedules" */
-    const char *singular; /* "schedule" */
+    const char *kind; /* as `list` calls it: "schedules" */
     const char *title;
-    uint32_t (*count)(struct cli *cli);
-    struct registry_entry (*at)(struct cli *cli, uint32_t index);
-    /* Prints everything about one entry. */
-    int (*describe)(struct cli *cli, const char *name);
+    struct name_list (*names)(struct cli *cli);
+    /* One line about an entry, "" if there is none. */
+    const char *(*title_of)(struct cli *cli, const char *name);
+    struct cJSON *(*describe)(struct cli *cli, const char *name);
 };
 
 extern const struct registry registry_table[];
 extern const size_t registry_count;
+
+const struct registry *registry_find(const char *kind);
+
+/* Builders of the families that are more than a row (describe_facts.c). */
+struct name_list model_names(struct cli *cli);
+struct name_list device_names(struct cli *cli);
+struct name_list cluster_names(struct cli *cli);
+const char *model_title(struct cli *cli, const char *name);
+const char *device_title(struct cli *cli, const char *name);
+const char *cluster_title(struct cli *cli, const char *name);
+struct cJSON *describe_model(struct cli *cli, const char *name);
+struct cJSON *describe_device(struct cli *cli, const char *name);
+struct cJSON *describe_cluster(struct cli *cli, const char *name);
+
+/* Prints a described entry for people. */
+void describe_print(struct cli *cli, const struct cJSON *entry);
 
 #endif

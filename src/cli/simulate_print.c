@@ -215,11 +215,11 @@ static void add_key(void *context, const char *key, const struct schema_row *row
         return;
     }
     const char *separator = list->text.length > 0 ? ", " : "";
-    if (list->kind == ORIGIN_DEFAULT && row->fallback != NULL) {
-        text_add(&list->text, "%s%s: %s", separator, key, row->fallback);
-    } else {
-        text_add(&list->text, "%s%s", separator, key);
+    const char *value = row->fallback;
+    if (list->kind != ORIGIN_DEFAULT || value == NULL) {
+        value = scenario_value_text(list->scenario, key, list->cli->arena);
     }
+    text_add(&list->text, "%s%s: %s", separator, key, value != NULL ? value : "none");
 }
 
 static void print_origins(struct cli *cli, const struct scenario *scenario, enum origin_kind kind,
