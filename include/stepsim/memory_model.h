@@ -46,4 +46,9 @@ struct kept_bytes {
 struct kept_bytes memory_model_kept(const struct op_graph *graph, const struct block_ops *block,
                                     bool recompute, double rows_ratio);
 
+/* Bytes of one block and microbatch that leave for the host between forward and backward:
+ * tensors of the swap.activations modules that are not recomputed. */
+double memory_model_swapped(const struct op_graph *graph, const struct block_ops *block,
+                            bool recompute);
+
 #endif

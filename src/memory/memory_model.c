@@ -136,6 +136,9 @@ struct stage_memory memory_model_stage(const struct op_graph *graph, uint32_t st
     memory.weights = dense * d.weights + memory.params.expert * e.weights;
     memory.gradients = dense * d.gradients + memory.params.expert * e.gradients;
     memory.optimizer = dense * d.optimizer + memory.params.expert * e.optimizer;
+    if (scenario->swap.optimizer) {
+        memory.optimizer = 0.0; /* on the host; pieces come through the optimizer step */
+    }
     memory.buffers = 2.0 * scenario->collectives.buffer_bytes * (double)communicators(layout);
     memory.reserve = scenario->memory.reserve_bytes;
     if (scenario->precision.gradients != PRECISION_FP32) {
@@ -175,4 +178,19 @@ struct kept_bytes memory_model_kept(const struct op_graph *graph, const struct b
         }
     }
     return kept;
+}
+
+double memory_model_swapped(const struct op_graph *graph, const struct block_ops *block,
+                            bool recompute)
+{
+    const uint32_t swapped = graph->scenario->swap.activations;
+    const uint32_t modules = recompute ? graph->scenario->recompute.modules : 0;
+    double bytes = 0.0;
+    for (uint32_t i = 0; i < block->saved_count; i++) {
+        const struct saved_tensor *tensor = &block->saved[i];
+        if ((tensor->module & modules) == 0 && (tensor->module & swapped) != 0) {
+            bytes += tensor->bytes;
+        }
+    }
+    return bytes;
 }

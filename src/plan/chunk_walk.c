@@ -21,6 +21,10 @@ static void append_op(struct program_writer *writer, struct cursor *cursor)
         .name = from->name,
         .pass = from->pass,
     };
+    if (cursor->paired && from->stream == STREAM_EP) {
+        draft.op.duration = from->duration_paired;
+        draft.op.flags |= PROGRAM_OP_CONTENDS;
+    }
     for (int i = 0; i < from->wait_count; i++) {
         const int16_t position = from->waits[i];
         draft_wait(&draft, (enum stream)cursor->template->ops[position].stream,
@@ -112,9 +116,14 @@ static void account(const struct program_writer *writer, const struct template *
     }
 }
 
+static uint32_t block_index(const struct walk *walk, uint32_t position)
+{
+    return walk->reverse ? walk->count - 1 - position : position;
+}
+
 static const struct chunk_block *block_at(const struct walk *walk, uint32_t position)
 {
-    return &walk->blocks[walk->reverse ? walk->count - 1 - position : position];
+    return &walk->blocks[block_index(walk, position)];
 }
 
 /* ZeRO 3: gathers one block ahead and reduces the gradients of the block before. */
@@ -133,8 +142,28 @@ static void gather_ahead(struct program_writer *writer, struct walk *walk)
     }
 }
 
+/* Copies out what the block before keeps, copies in what this one needs. */
+static void swap_around(struct program_writer *writer, struct walk *walk)
+{
+    if (walk->which == TEMPLATE_FORWARD) {
+        if (walk->position > 0) {
+            swap_out_write(writer, walk, block_index(walk, walk->position - 1));
+        }
+        return;
+    }
+    if (walk->which != TEMPLATE_BACKWARD_WEIGHT && walk->position < walk->count) {
+        const uint32_t index = swap_in_write(writer, walk, block_index(walk, walk->position));
+        walk_wait(walk, (struct program_wait){.stream = STREAM_COPY_IN, .index = index});
+    }
+}
+
 static bool walk_next(struct program_writer *writer, struct walk *walk)
 {
+    writer->boundary = writer->next_boundary;
+    writer->next_boundary = program_writer_last(writer, STREAM_COMPUTE);
+    if (swap_is_on(writer)) {
+        swap_around(writer, walk);
+    }
     if (walk->position == walk->count) {
         if (walk->gathers && walk->reverse && walk->count > 0) {
             block_reduce_write(writer, block_at(walk, walk->count - 1)->kind);
@@ -154,6 +183,7 @@ void walk_start(const struct program_writer *writer, struct walk *walk, uint32_t
                 uint32_t chunk, enum template_kind which)
 {
     walk->cursor.template = NULL;
+    walk->cursor.paired = false;
     walk->cursor.microbatch = (int32_t)microbatch;
     walk->cursor.chunk = (uint16_t)chunk;
     for (int i = 0; i < CURSOR_ENTRIES; i++) {

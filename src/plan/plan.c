@@ -89,6 +89,11 @@ static void write_stage(struct plan_builder *builder, uint32_t stage, struct pro
         .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
     };
+    writer.boundary = writer.next_boundary = NO_INDEX;
+    if (swap_is_on(&writer)) {
+        const size_t passes = (size_t)vpp * builder->ask->graph->layout->microbatches;
+        writer.swapped_out = ARENA_ARRAY(builder->arena, passes * CHUNK_BLOCKS_MAX, uint32_t);
+    }
     stage_start_write(&writer);
     stage_actions_write(&writer);
     stage_end_write(&writer);

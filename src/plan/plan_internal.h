@@ -39,6 +39,7 @@ struct template_op {
     char pass;
     int16_t waits[TEMPLATE_WAITS_MAX]; /* positions in the template */
     uint32_t duration;
+    uint32_t duration_paired; /* beside the compute of an overlapped pair */
     uint32_t delta_start, delta_end;
     const char *name;
 };
@@ -106,6 +107,9 @@ struct program_writer {
     uint16_t chunk;
     int32_t microbatch;
     int32_t layer;
+    uint32_t boundary;              /* newest compute op when the block pass before began */
+    uint32_t next_boundary;
+    uint32_t *swapped_out;          /* [chunk][microbatch][block] op of the copy_out stream */
     struct program_wait blocked_on; /* a blocking send that the next compute op waits for */
     uint32_t *parameters_ready;     /* [vpp] */
     uint32_t *weights_done;         /* [vpp] microbatches whose weight gradient is done */
@@ -148,6 +152,7 @@ struct cursor {
                                                   index NO_INDEX: nothing */
     int32_t microbatch, layer;
     uint16_t chunk;
+    bool paired; /* alternates with another walk */
 };
 
 /* One pass of one microbatch over one chunk: the cursor walks block after block. */
@@ -184,6 +189,13 @@ void gradients_of_microbatch_write(struct program_writer *writer, uint32_t chunk
  * gather); reduces its gradients. */
 uint32_t block_gather_write(struct program_writer *writer, enum block_kind kind);
 void block_reduce_write(struct program_writer *writer, enum block_kind kind);
+/* Swap of activations: behind the forward of a block, and before its backward (index on the
+ * copy_in stream that its first compute op waits for). */
+bool swap_is_on(const struct program_writer *writer);
+void swap_out_write(struct program_writer *writer, const struct walk *walk, uint32_t block);
+uint32_t swap_in_write(struct program_writer *writer, const struct walk *walk, uint32_t block);
+/* The optimizer step with its states on the host. */
+void swap_optimizer_write(struct program_writer *writer, double state_bytes, double update_s);
 /* Op of the dp stream that brings the parameters of a chunk; NO_INDEX: they are there. */
 uint32_t chunk_parameters_ready(const struct program_writer *writer, uint32_t chunk);
 

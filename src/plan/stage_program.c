@@ -190,6 +190,7 @@ static void write_action(struct program_writer *writer, const struct order_actio
         enter(writer, &walks[0], action->back_microbatch, action->back_chunk,
               action->kind == ORDER_FB ? TEMPLATE_BACKWARD : TEMPLATE_BACKWARD_INPUT);
         enter(writer, &walks[1], action->microbatch, action->chunk, TEMPLATE_FORWARD);
+        walks[0].cursor.paired = walks[1].cursor.paired = true;
         run_pair(writer, &walks[0], &walks[1]);
         break;
     }

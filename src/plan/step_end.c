@@ -150,6 +150,7 @@ static void add_compute(struct program_writer *writer, const char *name, enum ti
         .pass = 'O'};
     draft_wait(&draft, STREAM_DP, program_writer_last(writer, STREAM_DP));
     draft_wait(&draft, STREAM_SEND, program_writer_last(writer, STREAM_SEND));
+    draft_wait(&draft, STREAM_COPY_OUT, program_writer_last(writer, STREAM_COPY_OUT));
     program_writer_add(writer, &draft);
 }
 
@@ -190,8 +191,12 @@ static void add_optimizer(struct program_writer *writer)
         .bytes = params * (states + gradients + 2.0) +
                  param_count_sum(&memory.params) * gradients, /* gradients set to zero */
         .kernels = 2.0};
-    add_compute(writer, "optimizer", CAUSE_OPTIMIZER, plan_compute_s(builder, &update),
-                memory.optimizer_workspace);
+    const double update_s = plan_compute_s(builder, &update);
+    if (scenario->swap.optimizer) {
+        swap_optimizer_write(writer, params * states / 2.0, update_s);
+        return;
+    }
+    add_compute(writer, "optimizer", CAUSE_OPTIMIZER, update_s, memory.optimizer_workspace);
 }
 
 /* First and last stage hold copies of a tied embedding and sum their gradients. */

@@ -184,18 +184,21 @@ static bool hides(const struct op_list *list, uint32_t index)
     return compute;
 }
 
+static uint32_t priced(struct plan_builder *builder, double seconds)
+{
+    return cost_table_duration(&builder->costs, sim_time_from_seconds(seconds), builder->arena);
+}
+
 static void write_collective(struct template_writer *writer, uint32_t index)
 {
     struct plan_builder *builder = writer->builder;
     const struct op *op = &writer->list->ops[index];
     const struct collective_ask ask = plan_collective_ask(builder, op);
     const struct collective_cost cost = plan_collective(builder, &ask);
-    const bool paired = builder->ask->schedule->overlaps && op->stream == STREAM_EP;
-    const bool overlapped = paired || hides(writer->list, index);
-    double seconds = cost.time_s;
-    if (overlapped) {
-        seconds *= builder->ask->cluster->device->contention_comm;
-    }
+    const bool overlapped = hides(writer->list, index);
+    const double contended_s =
+        cost.time_s * builder->ask->cluster->device->contention_comm;
+    const double seconds = overlapped ? contended_s : cost.time_s;
     if (writer->template->count > 0 && op->stream == STREAM_EP) {
         struct template_op *last = &writer->template->ops[writer->template->count - 1];
         if (last->stream == STREAM_COMPUTE) {
@@ -210,10 +213,13 @@ static void write_collective(struct template_writer *writer, uint32_t index)
         .stream = (uint8_t)op->stream,
         .group = (uint8_t)op->group,
         .pass = writer->pass,
-        .duration = cost_table_duration(&builder->costs, sim_time_from_seconds(seconds),
-                                        builder->arena),
+        .duration = priced(builder, seconds),
         .name = op->name,
     };
+    out->duration_paired = out->duration;
+    if (builder->ask->schedule->overlaps && op->stream == STREAM_EP && !overlapped) {
+        out->duration_paired = priced(builder, contended_s);
+    }
     add_waits(writer, op, out);
     writer->position[index] = (int16_t)(writer->template->count - 1);
     writer->open = false;
