@@ -169,7 +169,8 @@ static void write_pass(struct stage_writer *w, uint32_t microbatch, bool forward
     }
     if (forward ? !last : !first) {
         struct program_op *op =
-            write_chained(w, STREAM_SEND, PROGRAM_OP_SEND, TAKES_SEND, LABEL_SEND);
+            write_chained(w, STREAM_SEND, PROGRAM_OP_SEND,
+                          w->shape->free_links ? TAKES_NOTHING : TAKES_SEND, LABEL_SEND);
         op->peer = forward ? PEER_NEXT : PEER_PREVIOUS;
         op->message = microbatch; /* number_messages() makes an ordinal of it */
     }

@@ -18,6 +18,7 @@ struct step_shape {
     uint32_t microbatches;
     uint32_t layers;        /* of a stage */
     bool folded;            /* one rank for each stage */
+    bool free_links;        /* messages take no time */
     bool memory;            /* activations and buffers come and go */
     int64_t contention_ppm; /* 0: none */
     int64_t jitter_ppm;
