@@ -295,18 +295,19 @@ static void check_sequence(const struct degrees *d)
                   layout_near_multiples(d->input->arena, unit, layout->seq_len));
 }
 
-/* Layers, no-op slots, MTP modules, embedding and head: every chunk may hold a single one of
- * them; more chunks than things is a slip, and it would cost memory without a bound. */
-static uint64_t things_to_place(const struct layout_input *input)
+/* A chunk may hold a single layer, no-op slot, MTP module, embedding or head, and there may be
+ * an empty one behind each. More chunks than that are a slip, and would take memory without a
+ * bound. */
+static uint64_t chunks_max(const struct layout_input *input)
 {
-    return (uint64_t)input->model->layers + input->scenario->parallel.noop_count +
-           input->model->spec->mtp_layers + 2;
+    return 2 * ((uint64_t)input->model->layers + input->scenario->parallel.noop_count +
+                input->model->spec->mtp_layers + 2);
 }
 
 bool layout_chunks_countable(const struct layout_input *input)
 {
     const struct parallel_spec *p = &input->scenario->parallel;
-    return p->pp > 0 && p->vpp > 0 && times(p->pp, p->vpp) <= things_to_place(input);
+    return p->pp > 0 && p->vpp > 0 && times(p->pp, p->vpp) <= chunks_max(input);
 }
 
 static void check_pipeline(const struct degrees *d)
@@ -317,9 +318,8 @@ static void check_pipeline(const struct degrees *d)
                   "%u virtual stages on pp 1; take vpp 1, or a pipeline", p->vpp);
     if (!layout_chunks_countable(d->input))
         error_add(d->input->errors, ERROR_out_of_range, at(d, "parallel.pp"), "parallel.pp",
-                  "pp %u * vpp %u chunks, but layers, no-op slots, MTP modules, embedding and head "
-                  "are only %llu things to put into them",
-                  p->pp, p->vpp, (unsigned long long)things_to_place(d->input));
+                  "pp %u * vpp %u chunks for %u layers; more than %llu would be mostly empty",
+                  p->pp, p->vpp, d->input->model->layers, (unsigned long long)chunks_max(d->input));
 }
 
 bool layout_resolve_degrees(const struct layout_input *input, struct layout *layout)

@@ -18,7 +18,7 @@ struct layout_input {
 
 /* Fills the sizes of the layout (tp .. sequence_parallel); false with errors added. */
 bool layout_resolve_degrees(const struct layout_input *input, struct layout *layout);
-/* Are pp and vpp at least 1, with no more chunks than there are things to put into them? */
+/* Are pp and vpp at least 1, and not absurdly many chunks for this model? */
 bool layout_chunks_countable(const struct layout_input *input);
 
 /* ---- groups.c: rank order, groups, spans ---- */
@@ -42,6 +42,26 @@ bool layout_string_read(const struct layout_input *input, struct layout_chunk *c
 /* Writes chunks in model order. */
 const char *layout_string_write(const struct layout_chunk *chunks, uint32_t count,
                                 struct arena *arena);
+
+/* ---- balance.c, balance_prefix.c: layout_balance() ---- */
+
+/* Whole weights; the same in both files. */
+struct balance {
+    uint32_t layers, pp, count;
+    const int64_t *layer;  /* [layers] at least 1 */
+    const int64_t *extra;  /* [count] embedding, or MTP and head */
+    const uint32_t *stage; /* [count] the stage that runs a chunk */
+};
+
+/* How good a split is: smaller is better, first member first. */
+struct score {
+    int64_t stage, chunk, squares;
+};
+
+int64_t balance_total(const struct balance *balance);
+/* Layers from `prefix` on weigh the same. counts has count entries in model order. */
+void balance_prefix_split(const struct balance *balance, uint32_t prefix, struct arena *arena,
+                          uint32_t *counts);
 
 /* ---- neighbours.c: legal values near an illegal one, for messages ---- */
 

@@ -244,9 +244,18 @@ struct layout_weights layout_weights(const struct model *model, uint32_t seq_len
     };
 }
 
+/* The search is quadratic in the layers; no transformer comes near this many. */
+#define BALANCED_LAYERS_MAX 1024
+
 static void fill_balanced(const struct split *split)
 {
     const struct layout_input *input = split->input;
+    if (split->layers > BALANCED_LAYERS_MAX) {
+        error_add(input->errors, ERROR_out_of_range, at(split, split_key), split_key,
+                  "balanced splits at most %d layers, the model has %u; {split: even} would work",
+                  BALANCED_LAYERS_MAX, split->layers);
+        return;
+    }
     const struct layout_balance_ask ask = {
         .weights = layout_weights(input->model, input->scenario->training.seq_len, input->arena),
         .layers = split->layers,
