@@ -36,35 +36,37 @@ static double array_multiple(double extent)
     return ARRAY_EDGE * ceil(extent / ARRAY_EDGE);
 }
 
-/* Tiles along n, and along m when rows are exact. */
 static double whole_tiles(double extent, double tile)
 {
     return ceil(extent / tile);
 }
 
 /*
- * Expected tiles of a group whose rows scatter around a mean: a whole number plus, on
- * average, half a tile, and never less than one. Small changes of the mean then
- * change the time a little, as a change of routing does.
+ * Expected pieces of something whose length scatters around a mean: on average half a piece
+ * more than the quotient, and never less than one. Small changes of the mean then change the
+ * time a little, as a change of routing does.
  */
-static double expected_tiles(double rows, double tile)
+static double expected_pieces(double extent, double piece)
 {
-    return fmax(1.0, rows / tile + 1.0 / 2.0);
+    return fmax(1.0, extent / piece + 1.0 / 2.0);
 }
 
 static struct tiling cut(const struct matmul_shape *shape, double tile_m, double tile_n,
                          double cores)
 {
     const double width = fmin(tile_n, array_multiple(shape->n));
-    double height = fmin(tile_m, array_multiple(shape->m));
     struct tiling tiling = {.tiles_n = whole_tiles(shape->n, width)};
+    double height;
     if (shape->mean_rows) {
-        tiling.tiles_m = expected_tiles(shape->m, tile_m);
-        height = fmin(tile_m, array_multiple(shape->m) / tiling.tiles_m);
+        tiling.tiles_m = expected_pieces(shape->m, tile_m);
+        const double rows = ARRAY_EDGE * expected_pieces(shape->m, ARRAY_EDGE);
+        height = fmin(tile_m, rows / tiling.tiles_m);
+        tiling.waves = expected_pieces(shape->groups * tiling.tiles_m * tiling.tiles_n, cores);
     } else {
+        height = fmin(tile_m, array_multiple(shape->m));
         tiling.tiles_m = whole_tiles(shape->m, height);
+        tiling.waves = ceil(shape->groups * tiling.tiles_m * tiling.tiles_n / cores);
     }
-    tiling.waves = ceil(shape->groups * tiling.tiles_m * tiling.tiles_n / cores);
     const double slots = tiling.waves * cores * height * width;
     tiling.occupancy = fmin(1.0, shape->groups * shape->m * shape->n / slots);
     tiling.rows = fmin(ceil(tiling.tiles_m), cores) * height;
