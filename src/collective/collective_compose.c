@@ -193,7 +193,7 @@ static void add_flat_exchange(struct sum *sum, const struct collective *algorith
             .bytes_per_s = collective_level_rate(ask, level, COLLECTIVE_ALL_TO_ALL, algorithm),
             .buffer_bytes = buffer_bytes(sum),
         };
-        collective_level_latency(ask, level, algorithm, &level_ask.alpha_s, &level_ask.ramp_s);
+        collective_level_latency(ask, level, &level_ask.alpha_s, &level_ask.ramp_s);
         const struct collective_level_cost part = algorithm->cost(&level_ask);
         sum->cost->sent_bytes[level] += part.sent_bytes / imbalance;
         const bool longer = part.time_s > slowest_s;
@@ -338,8 +338,7 @@ void collective_sum_send_recv(struct sum *sum)
         .ranks = 2,
         .bytes_per_s = collective_level_rate(ask, level, ask->kind, &collective_send_recv),
     };
-    collective_level_latency(ask, level, &collective_send_recv, &level_ask.alpha_s,
-                             &level_ask.ramp_s);
+    collective_level_latency(ask, level, &level_ask.alpha_s, &level_ask.ramp_s);
     const struct collective_level_cost part = collective_send_recv.cost(&level_ask);
     add_part(sum, &collective_send_recv, &tier, &level_ask, &part);
     sum->cost->sent_bytes[level] += part.sent_bytes;

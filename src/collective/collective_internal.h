@@ -24,7 +24,8 @@ double collective_loops(const struct collective_level_ask *ask);
 uint32_t collective_passes(enum collective_kind kind);
 /* Smallest s with 2^s >= ranks. */
 uint32_t collective_log2_ceil(uint32_t ranks);
-/* Launch, and `steps` equal steps in each loop that move `bytes` over the level in all loops. */
+/* Launch, and `steps` equal steps in each loop that move `bytes` over the level in all loops;
+ * nothing at all in a group of one. */
 struct collective_level_cost collective_steps(const struct collective_level_ask *ask,
                                               uint32_t steps, double bytes);
 /* Adds the mesh exchange inside the domains of a two-level algorithm; kind and bytes are its own.
@@ -67,9 +68,11 @@ struct tiers collective_tiers(const struct collective_ask *ask, bool merge_outer
 /* What a rank reaches on one level with this algorithm, bytes/s. */
 double collective_level_rate(const struct collective_ask *ask, uint32_t level,
                              enum collective_kind kind, const struct collective *algorithm);
-/* Step latency of one level: hard, or a ramp where a mesh step starts all its links at once. */
-void collective_level_latency(const struct collective_ask *ask, uint32_t level,
-                              const struct collective *algorithm, double *alpha_s, double *ramp_s);
+/* Latency of one step on a level: hard, or on a full mesh a ramp (collective_step_s). The copies
+ * of a mesh are issued without a handshake: the measured all-reduce of an A2 node starts at half
+ * its final rate and has no fixed latency of its own. Two devices with one link are no mesh. */
+void collective_level_latency(const struct collective_ask *ask, uint32_t level, double *alpha_s,
+                              double *ramp_s);
 /* Ranks, latencies and rate of a tier for an algorithm. With rails, levels outside the node are
  * as fast as all ports that the group owns in a node. */
 void collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,

@@ -39,14 +39,15 @@ struct collective_level_cost collective_steps(const struct collective_level_ask 
                                               uint32_t steps, double bytes)
 {
     ASSERT(ask->bytes_per_s > 0.0);
+    if (ask->ranks <= 1)
+        return (struct collective_level_cost){0};
     struct collective_level_cost cost = {
         .time_s = ask->launch_s,
         .latency_s = ask->launch_s,
         .sent_bytes = bytes,
         .steps = steps,
     };
-    if (steps == 0)
-        return cost;
+    ASSERT(steps > 0);
     const double count = collective_loops(ask) * steps;
     cost.time_s += count * collective_step_s(ask, bytes / count);
     cost.latency_s += count * ask->alpha_s;

@@ -24,11 +24,13 @@ bool collective_uses(const struct group_span *span, uint32_t level)
     return collective_within(span, level) > collective_below(span, level);
 }
 
-/* Domains of the level below that one domain of `level` holds in the whole cluster. */
+/* Domains of the level below that one full domain of `level` holds. What is built counts, not
+ * what the job uses: four devices of a mesh of eight reach three of seven links. */
 static double children(const struct cluster *cluster, uint32_t level)
 {
+    const uint32_t built = cluster->spec->levels[level].size;
     const double below = level == 0 ? 1.0 : cluster->level_size[level - 1];
-    return cluster->level_size[level] / below;
+    return (built > 0 ? built : cluster->level_size[level]) / below;
 }
 
 /* Domains of the level below that the group has inside one domain of `level`; a group that does
@@ -123,13 +125,13 @@ double collective_level_rate(const struct collective_ask *ask, uint32_t level,
            link_share(ask, level, kind, algorithm) * port_share(ask, level);
 }
 
-void collective_level_latency(const struct collective_ask *ask, uint32_t level,
-                              const struct collective *algorithm, double *alpha_s, double *ramp_s)
+void collective_level_latency(const struct collective_ask *ask, uint32_t level, double *alpha_s,
+                              double *ramp_s)
 {
     const struct level_spec *spec = &ask->cluster->spec->levels[level];
-    const bool soft = spec->topology == TOPOLOGY_MESH && algorithm->peers == 0;
-    *alpha_s = soft ? 0.0 : spec->latency_s;
-    *ramp_s = soft ? spec->latency_s : 0.0;
+    const bool ramp = spec->topology == TOPOLOGY_MESH && children(ask->cluster, level) > 2.0;
+    *alpha_s = ramp ? 0.0 : spec->latency_s;
+    *ramp_s = ramp ? spec->latency_s : 0.0;
 }
 
 /*
@@ -154,7 +156,7 @@ void collective_fill_tier(const struct collective_ask *ask, const struct tier *t
         if (!collective_uses(&ask->span, level))
             continue;
         double alpha_s, ramp_s;
-        collective_level_latency(ask, level, algorithm, &alpha_s, &ramp_s);
+        collective_level_latency(ask, level, &alpha_s, &ramp_s);
         const double count = edges(ask, tier, level);
         total_edges += count;
         alpha_sum += count * alpha_s;

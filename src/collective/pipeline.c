@@ -24,6 +24,8 @@ static double inner_step_s(const struct collective_level_ask *ask, double bytes)
 
 static struct collective_level_cost cost(const struct collective_level_ask *ask)
 {
+    if (ask->ranks <= 1 && ask->inner.ranks <= 1)
+        return (struct collective_level_cost){0};
     const double outer = ask->ranks;
     const double inner = ask->inner.ranks > 1 ? ask->inner.ranks : 1;
     const double loops = collective_loops(ask);
