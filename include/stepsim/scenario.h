@@ -17,6 +17,7 @@
 #define STEPSIM_SCENARIO_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "stepsim/origin.h"
@@ -366,10 +367,27 @@ struct scenario {
 
 /* ---- Loading ---- */
 
+/*
+ * One --set. Keys are paths of the schema; an entry of a list is meant by its index or its name.
+ * A value that is a map replaces a section, so nothing stale stays; null takes a key away. Plain
+ * text for a section means its shorthand: stages=even replaces the section, cp=8 sets the size.
+ * model=NAME, cluster=NAME and cluster.device=NAME replace the whole. A fact may be a bare
+ * quantity; its source is then "--set" and its grade assumed.
+ */
 struct scenario_override {
     const char *key;   /* "parallel.tp", "model.layers", "cluster.device.hbm_bandwidth" */
     const char *value; /* YAML text */
 };
+
+/*
+ * Parsed files, kept between loads: a sweep reads and parses each file once. Files are taken not to
+ * change meanwhile. Scenarios may point into the cache, which must outlive them. Not for several
+ * threads at once.
+ */
+struct scenario_cache;
+struct scenario_cache *scenario_cache_create(void);
+/* Accepts NULL. */
+void scenario_cache_destroy(struct scenario_cache *cache);
 
 struct scenario_source {
     const char *path;       /* a file, or NULL with text */
@@ -378,11 +396,24 @@ struct scenario_source {
     const char *config_dir; /* folder of models/, devices/, clusters/; NULL: the installed one */
     const struct scenario_override *overrides;
     uint32_t override_count;
+    struct scenario_cache *cache; /* or NULL */
 };
 
 /* NULL, with at least one error added, if anything is wrong. */
 struct scenario *scenario_load(const struct scenario_source *source, struct arena *arena,
                                struct error_list *errors);
+
+/* One model, cluster or device by name or path, for tests, `describe` and calibration. NULL config_dir
+ * as above; NULL with errors if anything is wrong. */
+struct model_spec *scenario_load_model(const char *name, const char *config_dir,
+                                       struct arena *arena, struct error_list *errors);
+struct cluster_spec *scenario_load_cluster(const char *name, const char *config_dir,
+                                           struct arena *arena, struct error_list *errors);
+struct device_spec *scenario_load_device(const char *name, const char *config_dir,
+                                         struct arena *arena, struct error_list *errors);
+/* The names in a folder of config_dir ("models", "clusters", "devices"), sorted. */
+const char *const *scenario_config_names(const char *config_dir, const char *folder,
+                                         struct arena *arena, size_t *count);
 
 /* The origin of one scenario key ("parallel.tp", "model.layers", "cluster.device.cores",
  * "cluster.levels.0.latency"); NULL if there is no such key. */
@@ -391,12 +422,25 @@ const struct origin *scenario_origin(const struct scenario *scenario, const char
 /* Position of a key for an error message: where it was written, else the file alone. */
 struct location scenario_at(const struct scenario *scenario, const char *key);
 
+/* The resolved value of a key as it would be written, quantities in SI without unit ("8", "ring",
+ * "1.6e12", "[4, 4]"), in the arena; NULL if there is no such key or it is absent. */
+const char *scenario_value_text(const struct scenario *scenario, const char *key,
+                                struct arena *arena);
+/* The same as a number: numeric keys, and bools as 0 and 1. False for other kinds. */
+bool scenario_number(const struct scenario *scenario, const char *key, double *value);
+
 struct cJSON;
 /* The resolved scenario as JSON: {"parallel": {"tp": {"value": 8, "origin": "file"}, ...}, ...}.
- * with_origin false gives plain values: the canonical form that is hashed. Caller frees. */
+ * Origins are "default", "file" and "set"; a file's has "at": "FILE:LINE:COL"; a fact has "source"
+ * and "grade", a quantity its SI "unit". with_origin false gives plain values, without titles,
+ * sources, published figures and other labels. Absent keys are left out. Caller frees. */
 struct cJSON *scenario_json(const struct scenario *scenario, bool with_origin);
 
-/* XXH3-128 of the canonical JSON, 32 hex digits, in the arena. */
+/* The canonical form: plain values, keys sorted bytewise, no spaces, shortest doubles, SI units. Two
+ * files that ask the same question, however written, have the same text. In the arena. */
+char *scenario_canonical(const struct scenario *scenario, struct arena *arena);
+
+/* XXH3-128 of the canonical form, 32 hex digits, in the arena. */
 const char *scenario_hash(const struct scenario *scenario, struct arena *arena);
 
 #endif

@@ -51,12 +51,12 @@ enum schema_kind {
 enum schema_flag {
     SCHEMA_REQUIRED = 1 << 0,
     SCHEMA_SHORTHAND = 1 << 1, /* plain text in place of the section is this key */
-    SCHEMA_KEEPS = 1 << 2,     /* with SHORTHAND: an override of the section leaves its other keys */
-    SCHEMA_LABEL = 1 << 3,     /* text for people: not part of the canonical form */
+    SCHEMA_KEEPS = 1 << 2, /* with SHORTHAND: an override of the section leaves its other keys */
+    SCHEMA_LABEL = 1 << 3, /* text for people: not part of the canonical form */
 };
 
 struct schema_choice {
-    const char *name;    /* NULL: the index is not offered here */
+    const char *name; /* NULL: the index is not offered here */
     const char *meaning;
     const char *pending; /* why it is not simulated yet, or NULL */
 };
@@ -107,7 +107,8 @@ struct schema_table {
     const struct schema_section *sections;
     uint32_t section_count;
     size_t struct_size;
-    size_t origins_offset; /* of `const struct origin *origins`, SCHEMA_NO_ORIGINS if there is none */
+    size_t
+        origins_offset; /* of `const struct origin *origins`, SCHEMA_NO_ORIGINS if there is none */
 };
 #define SCHEMA_NO_ORIGINS SIZE_MAX
 

@@ -42,13 +42,13 @@ struct yaml_tree_entry {
 struct yaml_tree {
     enum yaml_tree_kind kind;
     enum yaml_tree_writer writer;
-    bool plain;           /* scalar without quotes */
-    uint32_t count;       /* items of a list, entries of a map */
-    uint32_t expanded;    /* nodes below and including this one, aliases counted each time */
-    struct location at;   /* of the node's first character */
-    const char *text;     /* scalar: never NULL, no NUL inside */
-    const char *name;     /* map composed from a file of that name, else NULL */
-    const struct yaml_tree *const *items;   /* list, in order */
+    bool plain;         /* scalar without quotes */
+    uint32_t count;     /* items of a list, entries of a map */
+    uint32_t expanded;  /* nodes below and including this one, aliases counted each time */
+    struct location at; /* of the node's first character */
+    const char *text;   /* scalar: never NULL, no NUL inside */
+    const char *name;   /* map composed from a file of that name, else NULL */
+    const struct yaml_tree *const *items;  /* list, in order */
     const struct yaml_tree_entry *entries; /* map, in the order written, merged ones last */
 };
 
