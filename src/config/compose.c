@@ -137,6 +137,21 @@ static const struct yaml_tree *graft_list(struct compose *compose, const struct 
     return list;
 }
 
+/* Two overrides of entries of a list that is not there yet: {0: {a: 1}} and {0: {b: 2}}. */
+static const struct yaml_tree *graft_items(struct compose *compose, const struct schema_row *row,
+                                           const struct yaml_tree *old,
+                                           const struct yaml_tree *new)
+{
+    struct map_edit edit = edit_map(compose, old, new->count);
+    for (uint32_t i = 0; i < new->count; i++) {
+        const struct yaml_tree_entry *entry = &new->entries[i];
+        const struct yaml_tree *before = yaml_tree_get(edit.map, entry->key);
+        const struct schema_scope scope = schema_scope_of_table(row->items);
+        edit_entry(&edit, entry, graft(compose, scope, before, entry->value));
+    }
+    return edit.map;
+}
+
 /* A map over an include: keys of the included table, on top of what was there. */
 static const struct yaml_tree *graft_include(struct compose *compose, const struct schema_row *row,
                                              const struct yaml_tree *old,
@@ -158,8 +173,12 @@ static const struct yaml_tree *graft_merging(struct compose *compose, struct sch
     const struct schema_row *row = schema_scope_row(scope);
     if (row && row->kind == SCHEMA_INCLUDE)
         return graft_include(compose, row, old, new);
-    if (row && row->items)
-        return old->kind == YAML_TREE_LIST ? graft_list(compose, row, old, new) : new;
+    if (row && row->items && old->kind == YAML_TREE_LIST)
+        return graft_list(compose, row, old, new);
+    if (row && row->items) {
+        const bool path = old->kind == YAML_TREE_MAP && old->writer == YAML_TREE_PATH;
+        return path ? graft_items(compose, row, old, new) : new;
+    }
     if (row && !(row->kind == SCHEMA_FACT && new->writer == YAML_TREE_PATH))
         return new;
     const struct schema_row *shorthand = schema_scope_shorthand(scope);
