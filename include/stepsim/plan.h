@@ -37,4 +37,22 @@ struct plan {
 
 const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena);
 
+/* ---- One op alone, for explain ---- */
+
+struct op_cost {
+    double time_s;       /* as the programs take it, before contention and fusion */
+    double scale;        /* growth with the number of devices, contained in time_s */
+    double flop;         /* executed */
+    double bytes;        /* compute: HBM traffic; communication: sent by one rank */
+    const char *bound;   /* "cube", "hbm", ...; communication: "links" or "latency" */
+    const char *model;   /* name of the compute model, or algorithms: "mesh+ring" */
+    const char *formula; /* of the model, or of the algorithm with the longest part */
+    uint32_t term_count;
+    struct cost_term terms[COST_TERMS_MAX];
+};
+
+/* ask needs graph and cluster only. Texts live in the arena. */
+void plan_op_cost(const struct plan_ask *ask, const struct op *op, struct arena *arena,
+                  struct op_cost *cost);
+
 #endif

@@ -23,7 +23,7 @@ struct collective_cost plan_collective(const struct plan_builder *builder,
     whole.buffer_bytes = spec->buffer_bytes;
     whole.algorithm_intra = spec->intra_algorithm;
     whole.algorithm_inter = spec->inter_algorithm;
-    return collective_cost(&whole, false);
+    return collective_cost(&whole, builder->explain);
 }
 
 struct collective_ask plan_collective_ask(const struct plan_builder *builder, const struct op *op)
@@ -55,7 +55,7 @@ struct collective_cost plan_group_collective(const struct plan_builder *builder,
     return plan_collective(builder, &ask);
 }
 
-static double growth(const struct plan_ask *ask)
+double plan_growth(const struct plan_ask *ask)
 {
     const double nodes =
         (double)ask->cluster->devices / (double)ask->cluster->spec->devices_per_node;
@@ -126,7 +126,7 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
     builder->ask = ask;
     builder->arena = arena;
-    builder->compute_scale = growth(ask);
+    builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
     builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
     cost_table_delta(&builder->costs, 0.0, arena);

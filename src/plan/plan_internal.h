@@ -69,6 +69,7 @@ struct plan_builder {
     /* [block of the graph][recomputes][template_kind] */
     struct template templates[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
     double compute_scale; /* growth with the number of devices */
+    bool explain;         /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
     uint32_t send_duration;    /* of a message between neighbouring stages */
     double send_bytes;
@@ -80,6 +81,8 @@ void templates_build(struct plan_builder *builder);
 const struct template *template_of(const struct plan_builder *builder, enum block_kind kind,
                                    bool windowed, bool recompute, enum template_kind which);
 
+/* Factor on compute that grows with the number of devices. */
+double plan_growth(const struct plan_ask *ask);
 /* Seconds of one op or collective with this scenario's settings. */
 double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask);
 struct collective_cost plan_collective(const struct plan_builder *builder,
