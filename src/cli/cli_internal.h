@@ -206,6 +206,9 @@ struct cJSON *describe_model(struct cli *cli, const char *name);
 struct cJSON *describe_device(struct cli *cli, const char *name);
 struct cJSON *describe_cluster(struct cli *cli, const char *name);
 
+/* "measured", "vendor", ...; "" for what is no fact. */
+const char *fact_grade_text(enum fact_grade grade);
+
 /* Prints a described entry for people. */
 void describe_print(struct cli *cli, const struct cJSON *entry);
 

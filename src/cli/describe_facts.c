@@ -166,7 +166,7 @@ struct cJSON *describe_model(struct cli *cli, const char *name)
 
 /* ---- Devices and clusters ---- */
 
-static const char *grade_name(enum fact_grade grade)
+const char *fact_grade_text(enum fact_grade grade)
 {
     switch (grade) {
     case GRADE_MEASURED:
@@ -202,7 +202,7 @@ static void add_facts(struct cli *cli, cJSON *array, const struct schema_table *
         cJSON_AddStringToObject(fact, "text",
                                 unit[0] != '\0' ? text_si(cli->arena, value, unit)
                                                 : text_double(cli->arena, value));
-        cJSON_AddStringToObject(fact, "grade", grade_name(origins[i].grade));
+        cJSON_AddStringToObject(fact, "grade", fact_grade_text(origins[i].grade));
         cJSON_AddStringToObject(fact, "source", origins[i].source != NULL ? origins[i].source : "");
     }
 }

@@ -54,15 +54,15 @@ static void print_convention(struct cli *cli, const struct report *report)
     const char *text = arena_printf(
         cli->arena,
         "MFU counts %s per trained token (attention %s, MTP %s, router %s) over a peak of %s per "
-        "device. HFU, with what is executed, is %.1f %%. %s parameters, %s active per token, "
+        "device. HFU, with what is executed, is %.1f %%. %.1f B parameters, %.2f B active per "
+        "token, "
         "without input embedding and MTP.",
         text_si(cli->arena, report->model_flop_per_token, "FLOP"),
         report->convention.attention == ATTENTION_COUNT_CAUSAL ? "causal" : "full",
         report->convention.mtp ? "counted with its head" : "not counted",
         report->convention.router ? "counted" : "not counted",
         text_si(cli->arena, report->peak_flop_per_s, "FLOP/s"), report->hfu * 100.0,
-        text_si(cli->arena, model->params_total, ""),
-        text_si(cli->arena, model->params_active, ""));
+        model->params_total / 1e9, model->params_active / 1e9);
     printf("  ");
     print_wrapped(stdout, (struct wrap){cli->width, 2, 2}, text);
 }
@@ -83,7 +83,7 @@ static void print_layout(struct cli *cli, const struct run *run)
     print_wrapped(stdout, (struct wrap){cli->width, 9, 9}, layout->chunk_text);
 }
 
-static void print_time(struct cli *cli, const struct report *report)
+void simulate_print_time(struct cli *cli, const struct report *report)
 {
     print_heading(cli, arena_printf(cli->arena, "Where the step goes (stage %u, the busiest)",
                                     report->time_share_stage));
@@ -264,7 +264,7 @@ void simulate_print(struct cli *cli, const struct run *run)
     printf("\n");
     print_layout(cli, run);
     print_convention(cli, report);
-    print_time(cli, report);
+    simulate_print_time(cli, report);
     print_communication(cli, report);
     print_memory(cli, report);
     print_steps(cli, report);

@@ -6,5 +6,7 @@
 #include "stepsim/run.h"
 
 void simulate_print(struct cli *cli, const struct run *run);
+/* Only the breakdown of the step. */
+void simulate_print_time(struct cli *cli, const struct report *report);
 
 #endif
