@@ -54,7 +54,7 @@ struct cost_term {
     const char *origin_key; /* "cluster.device.matmul_efficiency", or NULL: derived */
 };
 
-#define COST_TERMS_MAX 24
+#define COST_TERMS_MAX 64
 
 struct compute_cost {
     double time_s;

@@ -17,8 +17,9 @@ static void add_term(struct sum *sum, const char *name, double value, const char
                      const char *origin_key)
 {
     struct collective_cost *cost = sum->cost;
-    if (!sum->explain || cost->term_count == COST_TERMS_MAX)
+    if (!sum->explain)
         return;
+    ASSERT(cost->term_count < COST_TERMS_MAX);
     cost->terms[cost->term_count++] =
         (struct cost_term){.name = name, .value = value, .unit = unit, .origin_key = origin_key};
 }
@@ -47,30 +48,48 @@ static void add_launch_of_all(struct sum *sum)
     add_launch(sum, &all);
 }
 
+/* One algorithm that ran on one tier. */
+struct part {
+    const struct collective *algorithm;
+    struct tier tier;
+    uint32_t slowest; /* level that sets the rate */
+    bool again;       /* the way out of an all-reduce: its inputs are listed already */
+    struct collective_level_ask ask;
+    struct collective_level_cost cost;
+};
+
+/* The facts behind a rate and a latency. */
+static void explain_links(struct sum *sum, uint32_t level, enum collective_kind kind, double rate)
+{
+    const struct level_spec *spec = &sum->ask->cluster->spec->levels[level];
+    const bool exchange = kind == COLLECTIVE_ALL_TO_ALL;
+    add_term(sum, "alpha", spec->latency_s, "s", collective_level_key(level, LEVEL_LATENCY));
+    add_term(sum, "bandwidth", spec->bytes_per_s, "bytes/s",
+             collective_level_key(level, LEVEL_BANDWIDTH));
+    add_term(sum, "efficiency", exchange ? spec->alltoall_efficiency : spec->efficiency, "ratio",
+             collective_level_key(level, exchange ? LEVEL_ALLTOALL : LEVEL_EFFICIENCY));
+    add_term(sum, "rate", rate, "bytes/s", NULL);
+}
+
 /* Time, latency and terms of one part; the bytes are booked by the caller, who knows the level. */
-static void add_part(struct sum *sum, const struct collective *algorithm, const struct tier *tier,
-                     const struct collective_level_ask *ask,
-                     const struct collective_level_cost *part)
+static void add_part(struct sum *sum, const struct part *part)
 {
     struct collective_cost *cost = sum->cost;
-    cost->time_s += part->time_s;
-    cost->latency_s += part->latency_s;
-    if (part->time_s >= sum->longest_s) {
-        sum->longest_s = part->time_s;
-        cost->algorithm = algorithm->name;
+    cost->time_s += part->cost.time_s;
+    cost->latency_s += part->cost.latency_s;
+    if (part->cost.time_s >= sum->longest_s) {
+        sum->longest_s = part->cost.time_s;
+        cost->algorithm = part->algorithm->name;
     }
-    for (uint32_t level = tier->first; level <= tier->last; level++)
+    for (uint32_t level = part->tier.first; level <= part->tier.last; level++)
         if (collective_uses(&sum->ask->span, level))
-            cost->level_algorithm[level] = algorithm->name;
-    if (!sum->explain)
+            cost->level_algorithm[level] = part->algorithm->name;
+    add_term(sum, part->algorithm->name, part->cost.time_s, "s", NULL);
+    if (part->again || !sum->explain)
         return;
-    add_term(sum, algorithm->name, part->time_s, "s", NULL);
-    add_term(sum, "p", ask->ranks, "ranks", NULL);
-    add_term(sum, "n", ask->bytes, "bytes", NULL);
-    add_term(sum, "alpha", ask->alpha_s + ask->ramp_s, "s",
-             collective_level_key(tier->last, LEVEL_LATENCY));
-    add_term(sum, "rate", ask->bytes_per_s, "bytes/s",
-             collective_level_key(tier->last, LEVEL_BANDWIDTH));
+    add_term(sum, "p", part->ask.ranks, "ranks", NULL);
+    add_term(sum, "n", part->ask.bytes, "bytes", NULL);
+    explain_links(sum, part->slowest, part->ask.kind, part->ask.bytes_per_s);
 }
 
 /* Bytes that a shard-wise pass through a tier sends, level by level: at each level what goes
@@ -97,12 +116,16 @@ static double buffer_bytes(const struct sum *sum)
 static void add_tier(struct sum *sum, const struct tier *tier, const struct collective *algorithm,
                      enum collective_kind kind, double bytes)
 {
-    struct collective_level_ask level_ask = {
-        .kind = kind, .bytes = bytes, .buffer_bytes = buffer_bytes(sum)};
-    collective_fill_tier(sum->ask, tier, algorithm, sum->rules->flat, &level_ask);
-    const struct collective_level_cost part = algorithm->cost(&level_ask);
-    add_part(sum, algorithm, tier, &level_ask, &part);
-    book_bytes(sum, tier, part.sent_bytes);
+    struct part part = {
+        .algorithm = algorithm,
+        .tier = *tier,
+        .again = kind == COLLECTIVE_ALL_GATHER && sum->ask->kind == COLLECTIVE_ALL_REDUCE,
+        .ask = {.kind = kind, .bytes = bytes, .buffer_bytes = buffer_bytes(sum)},
+    };
+    part.slowest = collective_fill_tier(sum->ask, tier, algorithm, sum->rules->flat, &part.ask);
+    part.cost = algorithm->cost(&part.ask);
+    add_part(sum, &part);
+    book_bytes(sum, tier, part.cost.sent_bytes);
 }
 
 static const struct collective *choose(const struct sum *sum, const struct tiers *tiers,
@@ -142,30 +165,34 @@ static void add_two_level(struct sum *sum, const struct collective *algorithm,
                           const struct tier *inner, const struct tier *outer, double imbalance)
 {
     const struct collective_ask *ask = sum->ask;
-    struct collective_level_ask level_ask = {
-        .kind = ask->kind,
-        .bytes = ask->bytes * imbalance,
-        .token_bytes = ask->token_bytes,
-        .buffer_bytes = buffer_bytes(sum),
+    struct part part = {
+        .algorithm = algorithm,
+        .tier = *outer,
+        .ask =
+            {
+                .kind = ask->kind,
+                .bytes = ask->bytes * imbalance,
+                .token_bytes = ask->token_bytes,
+                .buffer_bytes = buffer_bytes(sum),
+            },
     };
-    collective_fill_tier(ask, outer, algorithm, false, &level_ask);
-    collective_fill_inner(ask, inner, &level_ask);
-    const struct collective_level_cost part = algorithm->cost(&level_ask);
-    add_part(sum, algorithm, outer, &level_ask, &part);
+    part.slowest = collective_fill_tier(ask, outer, algorithm, false, &part.ask);
+    const uint32_t slowest_inside = collective_fill_inner(ask, inner, &part.ask);
+    part.cost = algorithm->cost(&part.ask);
+    add_part(sum, &part);
     if (inner->ranks > 1) {
-        add_term(sum, "p_intra", level_ask.inner.ranks, "ranks", NULL);
-        add_term(sum, "alpha_intra", level_ask.inner.alpha_s + level_ask.inner.ramp_s, "s",
-                 collective_level_key(inner->last, LEVEL_LATENCY));
-        add_term(sum, "rate_intra", level_ask.inner.bytes_per_s, "bytes/s",
-                 collective_level_key(inner->last, LEVEL_BANDWIDTH));
+        const bool exchange = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL;
+        add_term(sum, "p_intra", part.ask.inner.ranks, "ranks", NULL);
+        explain_links(sum, slowest_inside, exchange ? COLLECTIVE_ALL_TO_ALL : ask->kind,
+                      part.ask.inner.bytes_per_s);
         for (uint32_t level = inner->first; level <= inner->last; level++)
             if (collective_uses(&ask->span, level))
                 sum->cost->level_algorithm[level] = algorithm->name;
-        book_bytes(sum, inner, part.inner_sent_bytes / imbalance);
+        book_bytes(sum, inner, part.cost.inner_sent_bytes / imbalance);
     }
     /* The hierarchical exchange gathers tokens, which no expert load changes. */
     const bool balanced_outside = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL;
-    book_bytes(sum, outer, part.sent_bytes / (balanced_outside ? 1.0 : imbalance));
+    book_bytes(sum, outer, part.cost.sent_bytes / (balanced_outside ? 1.0 : imbalance));
 }
 
 /* ---- Flat over all levels ---- */
@@ -176,40 +203,59 @@ static void add_flat_exchange(struct sum *sum, const struct collective *algorith
 {
     const struct collective_ask *ask = sum->ask;
     const double imbalance = fmax(1.0, ask->imbalance);
-    const struct tier all = collective_tier(ask, 0, ask->span.outer_level);
+    struct part slowest = {
+        .algorithm = algorithm,
+        .tier = collective_tier(ask, 0, ask->span.outer_level),
+    };
     struct collective_level_cost total = {0};
-    struct collective_level_ask slowest = {0};
-    double slowest_s = -1.0;
     for (uint32_t level = 0; level <= ask->span.outer_level; level++) {
+        if (!collective_uses(&ask->span, level))
+            continue;
         const uint32_t peers =
             collective_within(&ask->span, level) - collective_below(&ask->span, level);
-        if (peers == 0)
-            continue;
         /* A group of peers + 1 sends peers blocks of the size that the whole group has. */
+        const double share = (peers + 1.0) / ask->span.size;
         struct collective_level_ask level_ask = {
             .kind = COLLECTIVE_ALL_TO_ALL,
-            .bytes = ask->bytes * imbalance * (peers + 1.0) / ask->span.size,
+            .bytes = ask->bytes * imbalance * share,
             .ranks = peers + 1,
             .bytes_per_s = collective_level_rate(ask, level, COLLECTIVE_ALL_TO_ALL, algorithm),
-            .buffer_bytes = buffer_bytes(sum),
+            .buffer_bytes = buffer_bytes(sum) * share,
         };
         collective_level_latency(ask, level, &level_ask.alpha_s, &level_ask.ramp_s);
         const struct collective_level_cost part = algorithm->cost(&level_ask);
         sum->cost->sent_bytes[level] += part.sent_bytes / imbalance;
-        const bool longer = part.time_s > slowest_s;
-        if (longer) {
-            slowest_s = part.time_s;
-            slowest = level_ask;
+        if (part.time_s >= slowest.cost.time_s) {
+            slowest.slowest = level;
+            slowest.ask = level_ask;
+            slowest.cost = part;
         }
-        if (algorithm->peers == 0) {
-            total.time_s = fmax(total.time_s, part.time_s);
-            total.latency_s = fmax(total.latency_s, part.latency_s);
-        } else {
-            total.time_s += part.time_s;
-            total.latency_s += part.latency_s;
-        }
+        total.time_s += part.time_s;
+        total.latency_s += part.latency_s;
     }
-    add_part(sum, algorithm, &all, &slowest, &total);
+    if (algorithm->peers != 0)
+        slowest.cost = total;
+    add_part(sum, &slowest);
+}
+
+/* The tree's depth is that of the nodes, its chains are the ranks inside, its rate that of a ring
+ * over rails: `ring` holds it. */
+static struct collective_level_ask tree_ask(const struct collective_ask *ask,
+                                            const struct tiers *tiers,
+                                            const struct collective_level_ask *ring)
+{
+    const struct tier *outer = &tiers->items[tiers->count - 1];
+    struct collective_level_ask tree = *ring;
+    collective_fill_tier(ask, outer, &collective_tree, false, &tree);
+    tree.bytes_per_s = ring->bytes_per_s;
+    if (outer->below > 1) {
+        const struct tier inside = collective_tier(ask, 0, outer->first - 1);
+        struct collective_level_ask chain = {.kind = ask->kind};
+        collective_fill_tier(ask, &inside, &collective_tree, false, &chain);
+        tree.inner.ranks = chain.ranks;
+        tree.inner.alpha_s = chain.alpha_s;
+    }
+    return tree;
 }
 
 /* Ring over everything, or for an all-reduce the tree if it is faster. */
@@ -218,36 +264,25 @@ static void add_flat_gather(struct sum *sum, const struct tiers *tiers)
     const struct collective_ask *ask = sum->ask;
     const struct tier all = collective_tier(ask, 0, ask->span.outer_level);
     const struct collective *forced = collective_forced(ask, false);
-    const struct collective *algorithm = forced && !forced->two_level ? forced : &collective_ring;
-    struct collective_level_ask level_ask = {.kind = ask->kind, .bytes = ask->bytes};
-    collective_fill_tier(ask, &all, algorithm, true, &level_ask);
-    struct collective_level_cost part = algorithm->cost(&level_ask);
-
-    const bool may_tree =
-        ask->kind == COLLECTIVE_ALL_REDUCE && (!forced || forced == &collective_tree);
-    if (may_tree) {
-        struct collective_level_ask tree_ask = level_ask;
-        const struct tier *outer = &tiers->items[tiers->count - 1];
-        struct collective_level_ask outer_ask = {.kind = ask->kind};
-        collective_fill_tier(ask, outer, &collective_tree, false, &outer_ask);
-        tree_ask.ranks = outer_ask.ranks;
-        tree_ask.alpha_s = outer_ask.alpha_s;
-        if (outer->below > 1) {
-            const struct tier inside = collective_tier(ask, 0, outer->first - 1);
-            struct collective_level_ask inside_ask = {.kind = ask->kind};
-            collective_fill_tier(ask, &inside, &collective_tree, false, &inside_ask);
-            tree_ask.inner.ranks = inside_ask.ranks;
-            tree_ask.inner.alpha_s = inside_ask.alpha_s;
-        }
-        const struct collective_level_cost tree = collective_tree.cost(&tree_ask);
-        if (forced || tree.time_s < part.time_s) {
-            part = tree;
-            algorithm = &collective_tree;
-            level_ask = tree_ask;
+    const bool tree_only = forced == &collective_tree;
+    struct part part = {
+        .algorithm = forced && !forced->two_level && !tree_only ? forced : &collective_ring,
+        .tier = all,
+        .ask = {.kind = ask->kind, .bytes = ask->bytes},
+    };
+    part.slowest = collective_fill_tier(ask, &all, part.algorithm, true, &part.ask);
+    part.cost = part.algorithm->cost(&part.ask);
+    if (ask->kind == COLLECTIVE_ALL_REDUCE && (!forced || tree_only)) {
+        const struct collective_level_ask tree = tree_ask(ask, tiers, &part.ask);
+        const struct collective_level_cost cost = collective_tree.cost(&tree);
+        if (tree_only || cost.time_s < part.cost.time_s) {
+            part.algorithm = &collective_tree;
+            part.ask = tree;
+            part.cost = cost;
         }
     }
-    add_part(sum, algorithm, &all, &level_ask, &part);
-    book_bytes(sum, &all, part.sent_bytes);
+    add_part(sum, &part);
+    book_bytes(sum, &all, part.cost.sent_bytes);
 }
 
 /* ---- By kind ---- */
@@ -332,14 +367,15 @@ void collective_sum_send_recv(struct sum *sum)
     const uint32_t level = ask->span.outer_level;
     const struct tier tier = collective_tier(ask, level, level);
     add_launch(sum, &tier);
-    struct collective_level_ask level_ask = {
-        .kind = ask->kind,
-        .bytes = ask->bytes,
-        .ranks = 2,
-        .bytes_per_s = collective_level_rate(ask, level, ask->kind, &collective_send_recv),
+    struct part part = {
+        .algorithm = &collective_send_recv,
+        .tier = tier,
+        .slowest = level,
+        .ask = {.kind = ask->kind, .bytes = ask->bytes, .ranks = 2},
     };
-    collective_level_latency(ask, level, &level_ask.alpha_s, &level_ask.ramp_s);
-    const struct collective_level_cost part = collective_send_recv.cost(&level_ask);
-    add_part(sum, &collective_send_recv, &tier, &level_ask, &part);
-    sum->cost->sent_bytes[level] += part.sent_bytes;
+    part.ask.bytes_per_s = collective_level_rate(ask, level, ask->kind, &collective_send_recv);
+    collective_level_latency(ask, level, &part.ask.alpha_s, &part.ask.ramp_s);
+    part.cost = collective_send_recv.cost(&part.ask);
+    add_part(sum, &part);
+    sum->cost->sent_bytes[level] += part.cost.sent_bytes;
 }

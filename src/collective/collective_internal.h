@@ -61,6 +61,8 @@ uint32_t collective_within(const struct group_span *span, uint32_t level);
 bool collective_uses(const struct group_span *span, uint32_t level);
 /* Is a domain of the level inside one node? */
 bool collective_in_node(const struct cluster *cluster, uint32_t level);
+/* Is the level a full mesh? Two devices with one link are none. */
+bool collective_is_mesh(const struct cluster *cluster, uint32_t level);
 /* Levels `first` to `last` as one tier. */
 struct tier collective_tier(const struct collective_ask *ask, uint32_t first, uint32_t last);
 /* The tiers that the group uses: levels inside a node are one; the outer ones too if merged. */
@@ -70,17 +72,18 @@ double collective_level_rate(const struct collective_ask *ask, uint32_t level,
                              enum collective_kind kind, const struct collective *algorithm);
 /* Latency of one step on a level: hard, or on a full mesh a ramp (collective_step_s). The copies
  * of a mesh are issued without a handshake: the measured all-reduce of an A2 node starts at half
- * its final rate and has no fixed latency of its own. Two devices with one link are no mesh. */
+ * its final rate and has no fixed latency of its own. */
 void collective_level_latency(const struct collective_ask *ask, uint32_t level, double *alpha_s,
                               double *ramp_s);
-/* Ranks, latencies and rate of a tier for an algorithm. With rails, levels outside the node are
- * as fast as all ports that the group owns in a node. */
-void collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,
-                          const struct collective *algorithm, bool rails,
-                          struct collective_level_ask *level_ask);
+/* Ranks, latencies and rate of a tier for an algorithm; level_ask->kind is set already. With rails,
+ * levels outside the node are as fast as all ports that the group owns in a node. Returns the
+ * level that sets the rate. */
+uint32_t collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,
+                              const struct collective *algorithm, bool rails,
+                              struct collective_level_ask *level_ask);
 /* The same for the inner half of a two-level algorithm, which is a mesh. */
-void collective_fill_inner(const struct collective_ask *ask, const struct tier *tier,
-                           struct collective_level_ask *level_ask);
+uint32_t collective_fill_inner(const struct collective_ask *ask, const struct tier *tier,
+                               struct collective_level_ask *level_ask);
 
 /* ---- Rules (collective_select.c) ---- */
 
@@ -125,7 +128,14 @@ void collective_sum_all_to_all(struct sum *sum);
 void collective_sum_hierarchical(struct sum *sum);
 void collective_sum_send_recv(struct sum *sum);
 
-enum level_field { LEVEL_BANDWIDTH, LEVEL_LATENCY, LEVEL_LAUNCH, LEVEL_FIELD_COUNT };
+enum level_field {
+    LEVEL_BANDWIDTH,
+    LEVEL_EFFICIENCY,
+    LEVEL_ALLTOALL,
+    LEVEL_LATENCY,
+    LEVEL_LAUNCH,
+    LEVEL_FIELD_COUNT
+};
 /* "cluster.levels.1.latency" */
 const char *collective_level_key(uint32_t level, enum level_field field);
 

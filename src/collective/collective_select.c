@@ -116,6 +116,8 @@ static const struct collective *a3_gather(const struct collective_ask *ask,
                                           const struct tiers *tiers, uint32_t index, double bytes)
 {
     const struct tier *tier = &tiers->items[index];
+    if (tier->in_node && collective_is_mesh(ask->cluster, tier->last))
+        return &collective_mesh; /* a board of the 950: a ring would use two of its links */
     if (tier->in_node) {
         if (tiers->count > 1)
             return &collective_double_ring;

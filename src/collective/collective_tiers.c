@@ -125,11 +125,16 @@ double collective_level_rate(const struct collective_ask *ask, uint32_t level,
            link_share(ask, level, kind, algorithm) * port_share(ask, level);
 }
 
+bool collective_is_mesh(const struct cluster *cluster, uint32_t level)
+{
+    return cluster->spec->levels[level].topology == TOPOLOGY_MESH && children(cluster, level) > 2.0;
+}
+
 void collective_level_latency(const struct collective_ask *ask, uint32_t level, double *alpha_s,
                               double *ramp_s)
 {
     const struct level_spec *spec = &ask->cluster->spec->levels[level];
-    const bool ramp = spec->topology == TOPOLOGY_MESH && children(ask->cluster, level) > 2.0;
+    const bool ramp = collective_is_mesh(ask->cluster, level);
     *alpha_s = ramp ? 0.0 : spec->latency_s;
     *ramp_s = ramp ? spec->latency_s : 0.0;
 }
@@ -146,12 +151,13 @@ static double edges(const struct collective_ask *ask, const struct tier *tier, u
     return domains - outer;
 }
 
-void collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,
-                          const struct collective *algorithm, bool rails,
-                          struct collective_level_ask *level_ask)
+uint32_t collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,
+                              const struct collective *algorithm, bool rails,
+                              struct collective_level_ask *level_ask)
 {
     double total_edges = 0.0, alpha_sum = 0.0, ramp_sum = 0.0;
-    double rate = INFINITY;
+    uint32_t slowest = tier->last;
+    level_ask->bytes_per_s = INFINITY;
     for (uint32_t level = tier->first; level <= tier->last; level++) {
         if (!collective_uses(&ask->span, level))
             continue;
@@ -161,35 +167,41 @@ void collective_fill_tier(const struct collective_ask *ask, const struct tier *t
         total_edges += count;
         alpha_sum += count * alpha_s;
         ramp_sum += count * ramp_s;
-        const double ports = rails && !collective_in_node(ask->cluster, level)
-                                 ? collective_below(&ask->span, level)
-                                 : 1.0;
-        rate = fmin(rate, ports * collective_level_rate(ask, level, level_ask->kind, algorithm));
+        const bool many_ports = rails && !collective_in_node(ask->cluster, level);
+        const double ports = many_ports ? collective_below(&ask->span, level) : 1.0;
+        const double rate = ports * collective_level_rate(ask, level, level_ask->kind, algorithm);
+        if (rate <= level_ask->bytes_per_s) {
+            level_ask->bytes_per_s = rate;
+            slowest = level;
+        }
     }
     ASSERT(total_edges > 0.0);
     level_ask->ranks = tier->ranks;
     level_ask->alpha_s = alpha_sum / total_edges;
     level_ask->ramp_s = ramp_sum / total_edges;
-    level_ask->bytes_per_s = rate;
+    return slowest;
 }
 
-void collective_fill_inner(const struct collective_ask *ask, const struct tier *tier,
-                           struct collective_level_ask *level_ask)
+uint32_t collective_fill_inner(const struct collective_ask *ask, const struct tier *tier,
+                               struct collective_level_ask *level_ask)
 {
     if (tier->ranks <= 1)
-        return;
+        return tier->last;
     struct collective_level_ask inner = {.kind = level_ask->kind};
     if (inner.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL)
         inner.kind = COLLECTIVE_ALL_TO_ALL;
-    collective_fill_tier(ask, tier, &collective_mesh, false, &inner);
+    const uint32_t slowest = collective_fill_tier(ask, tier, &collective_mesh, false, &inner);
     level_ask->inner.ranks = inner.ranks;
     level_ask->inner.alpha_s = inner.alpha_s;
     level_ask->inner.ramp_s = inner.ramp_s;
     level_ask->inner.bytes_per_s = inner.bytes_per_s;
+    return slowest;
 }
 
 #define LEVEL_KEYS(level)                                                                          \
     {                                                                                              \
+        [LEVEL_EFFICIENCY] = "cluster.levels." #level ".efficiency",                               \
+        [LEVEL_ALLTOALL] = "cluster.levels." #level ".alltoall_efficiency",                        \
         [LEVEL_BANDWIDTH] = "cluster.levels." #level ".bandwidth",                                 \
         [LEVEL_LATENCY] = "cluster.levels." #level ".latency",                                     \
         [LEVEL_LAUNCH] = "cluster.levels." #level ".launch",                                       \

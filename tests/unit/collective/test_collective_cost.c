@@ -259,7 +259,8 @@ static void terms_name_the_facts_of_their_level(void **state)
                                  .span = cluster_group_span(cluster, 4, 8),
                                  .cluster = cluster};
     struct collective_cost cost = collective_cost(&ask, true);
-    assert_string_equal(term(&cost, "rate")->origin_key, "cluster.levels.1.bandwidth");
+    assert_string_equal(term(&cost, "bandwidth")->origin_key, "cluster.levels.1.bandwidth");
+    assert_string_equal(term(&cost, "efficiency")->origin_key, "cluster.levels.1.efficiency");
     assert_close(term(&cost, "rate")->value, 10e9, TINY);
     assert_close(term(&cost, "p")->value, 4.0, TINY);
     ask.span = cluster_group_span(cluster, 8, 1);
