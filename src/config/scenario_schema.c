@@ -83,16 +83,13 @@ static const struct schema_choice schedules[] = {
     {"gpipe", "All forwards, then all backwards.", NULL},
     {"1f1b", "One forward, one backward in the steady state.", NULL},
     {"interleaved", "1F1B over vpp chunks per stage.", NULL},
-    {"zb_h1", "Zero bubble: weight gradients fill the cool-down.",
-     "the backward pass is not split into input and weight gradients"},
-    {"zb_v", "Zero bubble over two chunks per stage, folded as a V.",
-     "the backward pass is not split into input and weight gradients"},
-    {"dualpipe_v", "Forward and backward of both pipeline ends interleave on each stage.",
-     "the backward pass is not split into input and weight gradients"},
+    {"zb_h1", "Zero bubble: weight gradients fill the cool-down.", NULL},
+    {"zb_v", "Zero bubble over two chunks per stage, folded as a V.", NULL},
+    {"dualpipe_v", "Forward and backward of both pipeline ends interleave on each stage.", NULL},
     {"overlapped_1f1b",
      "The forward of one microbatch hides the expert communication of another's "
      "backward.",
-     "expert communication is not overlapped with another microbatch"},
+     NULL},
 };
 
 static const struct schema_choice p2p_modes[] = {
@@ -108,7 +105,7 @@ static const struct schema_choice dispatchers[] = {
 static const struct schema_choice exchanges[] = {
     [EXCHANGE_FLAT] = {"flat", "One all-to-all over the expert group.", NULL},
     [EXCHANGE_HIERARCHICAL] = {"hierarchical", "All-gather between nodes, then all-to-all inside.",
-                               "the two-step exchange is not simulated"},
+                               NULL},
 };
 
 #define DROPPING "dropping and padding of tokens is not simulated"
@@ -229,9 +226,7 @@ static const struct schema_choice networks[] = {
     {"fair_share", "Max-min sharing of every link that a transfer uses.", SHARING},
 };
 
-#define NO_NOISE       "slow and noisy devices are not simulated"
-#define NO_SWAP        "swapping to the host is not simulated"
-#define NO_MOE_OVERLAP "overlap inside a MoE layer is not simulated"
+#define NO_NOISE "slow and noisy devices are not simulated"
 
 /* ---- Rows ---- */
 
@@ -344,9 +339,9 @@ static const struct schema_row rows[] = {
     {ROW(SCHEMA_CHOICE, "moe.exchange", moe.exchange), CHOICES(exchanges), .fallback = "flat",
      .meaning = "Shape of the exchange between nodes."},
     {ROW(SCHEMA_BOOL, "moe.overlap.shared_expert", moe.overlap_shared_expert), .fallback = "false",
-     .pending = NO_MOE_OVERLAP, .meaning = "Shared experts compute while tokens travel."},
+     .meaning = "Shared experts compute while tokens travel."},
     {ROW(SCHEMA_BOOL, "moe.overlap.intra_layer", moe.overlap_intra_layer), .fallback = "false",
-     .pending = NO_MOE_OVERLAP, .meaning = "Exchange and experts of one layer overlap in slices."},
+     .meaning = "Exchange and experts of one layer overlap in slices."},
     {ROW(SCHEMA_BOOL, "moe.grouped_matmul", moe.grouped_matmul), .fallback = "true",
      .meaning = "One kernel for all experts of a rank; else one kernel per expert."},
     {ROW(SCHEMA_BOOL, "moe.fused_permute", moe.fused_permute), .fallback = "true",
@@ -428,8 +423,8 @@ static const struct schema_row rows[] = {
      .meaning = "Recompute starts early, in the bubble before the backward pass."},
 
     {ROW(SCHEMA_SET, "swap.activations", swap.activations), CHOICES(swap_modules), .fallback = "[]",
-     .pending = NO_SWAP, .meaning = "Activations that wait in host memory."},
-    {ROW(SCHEMA_BOOL, "swap.optimizer", swap.optimizer), .fallback = "false", .pending = NO_SWAP,
+     .meaning = "Activations that wait in host memory."},
+    {ROW(SCHEMA_BOOL, "swap.optimizer", swap.optimizer), .fallback = "false",
      .meaning = "Optimizer states live in host memory."},
 
     {ROW(SCHEMA_BOOL, "overlap.grad_reduce", overlap.grad_reduce), .example = "true",
