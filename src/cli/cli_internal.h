@@ -71,7 +71,7 @@ struct cli {
     bool colour;            /* stdout is a terminal that wants it */
     bool blocks;            /* stdout can show block characters */
     unsigned width;         /* columns of stdout */
-    const char *config_dir; /* --config-dir, or NULL */
+    const char *config_dir; /* never NULL while a command runs */
 };
 
 struct command {
@@ -103,6 +103,7 @@ struct parsed {
     struct arguments arguments;
     bool help;
     bool no_colour;
+    const char *config_dir; /* or NULL */
 };
 /* False, with all mistakes in cli->errors. A call for help wins over mistakes. */
 bool options_parse(struct cli *cli, const struct command *command, int argc, char **argv,
@@ -133,6 +134,8 @@ struct wrap {
 void print_wrapped(FILE *out, struct wrap wrap, const char *text);
 /* A bar of at most `columns` for a share between 0 and 1. */
 const char *bar_text(const struct cli *cli, double share, unsigned columns);
+/* A count as people write it: "717.9 B" parameters, "18 T" tokens. */
+const char *count_text(const struct cli *cli, double value);
 /* Prints the errors of the list and returns the exit status: that of the gravest code. */
 int report_errors(struct cli *cli);
 /* Prints a cJSON value and frees it. */
@@ -154,11 +157,12 @@ void table_cell(struct table *table, const char *format, ...) __attribute__((for
 /* Prints with `indent` blanks in front and releases the table. */
 void table_print(struct table *table, unsigned indent);
 
-/* ---- Scenarios (scenario_source.c) ---- */
+/* ---- Scenarios (scenario_source.c, config_dir.c) ---- */
+
+const char *config_dir_default(struct cli *cli);
 
 struct scenario_ask {
     const char *path; /* "-": standard input */
-    const char *config_dir;
     struct option_list set;
     bool seeded;
     uint64_t seed;

@@ -8,7 +8,6 @@
 
 struct describe_values {
     bool json;
-    const char *config_dir;
 };
 
 static const struct option_row option_rows[] = {
@@ -16,12 +15,6 @@ static const struct option_row option_rows[] = {
      .kind = OPTION_FLAG,
      .help = "an array with an object for each meaning of the name",
      .offset = offsetof(struct describe_values, json),
-     .group = "Output"},
-    {.name = "config-dir",
-     .kind = OPTION_TEXT,
-     .argument = "DIR",
-     .help = "folder with models/, devices/ and clusters/ instead of the installed one",
-     .offset = offsetof(struct describe_values, config_dir),
      .group = "Output"},
     {.name = NULL},
 };
@@ -92,7 +85,6 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
 {
     const struct describe_values *values = raw;
     const char *name = arguments->items[0];
-    cli->config_dir = values->config_dir;
     cJSON *array = meanings(cli, name);
     if (cli->errors.count == 0 && cJSON_GetArraySize(array) == 0) {
         const char *nearest = nearest_name(cli, name);

@@ -15,7 +15,7 @@
 
 struct explain_values {
     struct option_list set;
-    const char *config_dir, *op, *block, *pass;
+    const char *op, *block, *pass;
     bool json, recompute;
 };
 
@@ -56,12 +56,6 @@ static const struct option_row option_rows[] = {
      .help = "change a key of the scenario, its model or its cluster; repeatable",
      .offset = AT(set),
      .group = "Scenario"},
-    {.name = "config-dir",
-     .kind = OPTION_TEXT,
-     .argument = "DIR",
-     .help = "folder with models/, devices/ and clusters/ instead of the installed one",
-     .offset = AT(config_dir),
-     .group = "Scenario"},
     {.name = "json",
      .kind = OPTION_FLAG,
      .help = "one JSON object instead of tables",
@@ -87,6 +81,11 @@ static const char *source_of(const struct cost_term *term, const struct origin *
     return origin->source != NULL ? origin->source : "";
 }
 
+static const struct origin *term_origin(const struct run *run, const struct cost_term *term)
+{
+    return term->origin_key != NULL ? scenario_origin(run->scenario, term->origin_key) : NULL;
+}
+
 static cJSON *op_json(const struct run *run, const struct explain_op *item, bool with_inputs)
 {
     cJSON *json = cJSON_CreateObject();
@@ -109,8 +108,7 @@ static cJSON *op_json(const struct run *run, const struct explain_op *item, bool
     cJSON *inputs = cJSON_AddArrayToObject(json, "inputs");
     for (uint32_t i = 0; i < item->cost.term_count; i++) {
         const struct cost_term *term = &item->cost.terms[i];
-        const struct origin *origin =
-            term->origin_key != NULL ? scenario_origin(run->scenario, term->origin_key) : NULL;
+        const struct origin *origin = term_origin(run, term);
         cJSON *row = cJSON_CreateObject();
         cJSON_AddItemToArray(inputs, row);
         cJSON_AddStringToObject(row, "name", term->name);
@@ -130,28 +128,52 @@ static void print_inputs(struct cli *cli, const struct run *run, const struct op
     table_column(table, "VALUE", TABLE_RIGHT);
     table_column(table, "UNIT", TABLE_LEFT);
     table_column(table, "GRADE", TABLE_LEFT);
-    table_column(table, "KEY", TABLE_LEFT);
-    table_column(table, "SOURCE", TABLE_LEFT);
+    table_column(table, "FROM", TABLE_LEFT);
     for (uint32_t i = 0; i < cost->term_count; i++) {
         const struct cost_term *term = &cost->terms[i];
-        const struct origin *origin =
-            term->origin_key != NULL ? scenario_origin(run->scenario, term->origin_key) : NULL;
         table_row(table);
         table_cell(table, "%s", term->name);
         table_cell(table, "%.6g", term->value);
         table_cell(table, "%s", term->unit);
-        table_cell(table, "%s", grade_of(origin));
-        table_cell(table, "%s", term->origin_key != NULL ? term->origin_key : "");
-        table_cell(table, "%s", source_of(term, origin));
+        table_cell(table, "%s", grade_of(term_origin(run, term)));
+        table_cell(table, "%s", term->origin_key != NULL ? term->origin_key : "model and layout");
     }
     table_print(table, 2);
+    for (uint32_t i = 0; i < cost->term_count; i++) {
+        const struct cost_term *term = &cost->terms[i];
+        const struct origin *origin = term_origin(run, term);
+        if (origin != NULL && origin->source != NULL) {
+            printf("  source of %s: ", term->origin_key);
+            print_wrapped(stdout,
+                          (struct wrap){cli->width, 14 + (unsigned)strlen(term->origin_key), 4},
+                          origin->source);
+        }
+    }
 }
 
-static void print_op(struct cli *cli, const struct run *run, const struct explain_op *item)
+/* The same op in another kind of block costs the same and is told in one go. */
+static bool same_cost(const struct explain_op *a, const struct explain_op *b)
 {
+    return a->pass == b->pass && strcmp(a->op->name, b->op->name) == 0 &&
+           a->cost.time_s == b->cost.time_s && a->cost.flop == b->cost.flop &&
+           a->cost.bytes == b->cost.bytes && a->op->fused_away == b->op->fused_away;
+}
+
+static void print_op(struct cli *cli, const struct run *run, const struct explain_ops *ops,
+                     uint32_t index)
+{
+    const struct explain_op *item = &ops->items[index];
     const struct op_cost *cost = &item->cost;
-    printf("%s%s%s in the %s pass of a %s block, %s stream%s\n", paint(cli, PAINT_BOLD),
-           item->op->name, paint(cli, PAINT_NONE), explain_pass_name(item->pass), item->block_name,
+    const char *blocks = item->block_name;
+    uint32_t calls = item->calls;
+    for (uint32_t i = index + 1; i < ops->count; i++) {
+        if (same_cost(item, &ops->items[i])) {
+            blocks = arena_printf(cli->arena, "%s, %s", blocks, ops->items[i].block_name);
+            calls += ops->items[i].calls;
+        }
+    }
+    printf("%s%s%s, %s pass of %s, %s stream%s\n", paint(cli, PAINT_BOLD), item->op->name,
+           paint(cli, PAINT_NONE), explain_pass_name(item->pass), blocks,
            stream_name(item->op->stream), item->op->fused_away ? ", fused with its matmul" : "");
     printf("  model    %s\n  formula  ", cost->model);
     print_wrapped(stdout, (struct wrap){cli->width, 11, 11}, cost->formula);
@@ -167,7 +189,21 @@ static void print_op(struct cli *cli, const struct run *run, const struct explai
     if (cost->scale > 1.0) {
         printf(", with a factor of %.4f for the size of the cluster", cost->scale);
     }
-    printf("\n  runs %u times a step on stage %u\n", item->calls, run->report->time_share_stage);
+    printf("\n  runs %u times a step on stage %u\n", calls, run->report->time_share_stage);
+}
+
+static void print_detail(struct cli *cli, const struct run *run, const struct explain_ops *ops)
+{
+    for (uint32_t i = 0; i < ops->count; i++) {
+        bool told = false;
+        for (uint32_t k = 0; k < i; k++) {
+            told = told || same_cost(&ops->items[k], &ops->items[i]);
+        }
+        if (!told) {
+            printf("%s", i > 0 ? "\n" : "");
+            print_op(cli, run, ops, i);
+        }
+    }
 }
 
 /* ---- All ops ---- */
@@ -317,7 +353,6 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     }
     const struct scenario_ask ask = {
         .path = arguments->items[0],
-        .config_dir = values->config_dir,
         .set = values->set,
     };
     const struct run_options options = {.steps = 1};
@@ -337,10 +372,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     if (values->op == NULL) {
         return print_all(cli, &result, &ops, values->block != NULL || values->pass != NULL);
     }
-    for (uint32_t i = 0; i < ops.count; i++) {
-        printf("%s", i > 0 ? "\n" : "");
-        print_op(cli, &result, &ops.items[i]);
-    }
+    print_detail(cli, &result, &ops);
     return EXIT_DONE;
 }
 

@@ -7,7 +7,6 @@
 
 struct list_values {
     bool json;
-    const char *config_dir;
 };
 
 static const struct option_row option_rows[] = {
@@ -15,12 +14,6 @@ static const struct option_row option_rows[] = {
      .kind = OPTION_FLAG,
      .help = "an array of {name, title}",
      .offset = offsetof(struct list_values, json),
-     .group = "Output"},
-    {.name = "config-dir",
-     .kind = OPTION_TEXT,
-     .argument = "DIR",
-     .help = "folder with models/, devices/ and clusters/ instead of the installed one",
-     .offset = offsetof(struct list_values, config_dir),
      .group = "Output"},
     {.name = NULL},
 };
@@ -71,7 +64,6 @@ static cJSON *list_json(struct cli *cli, const struct registry *registry)
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct list_values *values = raw;
-    cli->config_dir = values->config_dir;
     if (arguments->count == 0) {
         print_kinds(cli);
         return EXIT_DONE;

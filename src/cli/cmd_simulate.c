@@ -9,7 +9,7 @@
 
 struct simulate_values {
     struct option_list set;
-    const char *config_dir, *ranks, *anchor;
+    const char *ranks, *anchor;
     const char *db, *trace, *emit;
     struct option_count steps, seed;
     bool json, require_fit, gantt;
@@ -39,12 +39,6 @@ static const struct option_row option_rows[] = {
      .offset = AT(steps),
      .minimum = 1,
      .maximum = 1000000,
-     .group = "Scenario"},
-    {.name = "config-dir",
-     .kind = OPTION_TEXT,
-     .argument = "DIR",
-     .help = "folder with models/, devices/ and clusters/ instead of the installed one",
-     .offset = AT(config_dir),
      .group = "Scenario"},
     {.name = "ranks",
      .kind = OPTION_WORD,
@@ -136,7 +130,7 @@ static double anchor_ratio(struct cli *cli, const struct simulate_values *values
                   "%s is not above 0; give the measured time of one step", values->anchor);
         return 0.0;
     }
-    const struct scenario_ask ask = {.path = path, .config_dir = values->config_dir};
+    const struct scenario_ask ask = {.path = path};
     const struct scenario *scenario = load_scenario(cli, &ask);
     struct run run;
     if (scenario == NULL || !run_simulate(&run, scenario, options, cli->arena, &cli->errors)) {
@@ -176,7 +170,6 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     const double ratio = values->anchor != NULL ? anchor_ratio(cli, values, path, &options) : 0.0;
     const struct scenario_ask ask = {
         .path = path,
-        .config_dir = values->config_dir,
         .set = values->set,
         .seeded = values->seed.given,
         .seed = values->seed.value,

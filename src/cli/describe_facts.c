@@ -96,9 +96,8 @@ static void add_blocks(struct cli *cli, cJSON *entry, const struct model *model)
         cJSON_AddItemToArray(blocks, row);
         cJSON_AddStringToObject(row, "block", block_kind_name((enum block_kind)k));
         cJSON_AddNumberToObject(row, "count", counts[k]);
-        cJSON_AddStringToObject(row, "parameters_each", text_si(cli->arena, params, ""));
-        cJSON_AddStringToObject(row, "active_each",
-                                text_si(cli->arena, model->active_params[k], ""));
+        cJSON_AddStringToObject(row, "parameters_each", count_text(cli, params));
+        cJSON_AddStringToObject(row, "active_each", count_text(cli, model->active_params[k]));
         cJSON_AddStringToObject(
             row, "forward_flop_per_token",
             text_si(cli->arena, model_linear_flop(model, (enum block_kind)k), "FLOP"));
@@ -182,6 +181,17 @@ const char *fact_grade_text(enum fact_grade grade)
     }
 }
 
+/* "196 GB/s": with the short name of the byte. */
+static const char *quantity_text(struct cli *cli, double value, const char *unit)
+{
+    if (unit[0] == '\0') {
+        return text_double(cli->arena, value);
+    }
+    return strncmp(unit, "byte", 4) == 0
+               ? text_si(cli->arena, value, arena_printf(cli->arena, "B%s", unit + 4))
+               : text_si(cli->arena, value, unit);
+}
+
 /* The facts of one struct, read through the rows of its table. */
 static void add_facts(struct cli *cli, cJSON *array, const struct schema_table *table,
                       const void *base, const struct origin *origins, const char *prefix)
@@ -199,9 +209,7 @@ static void add_facts(struct cli *cli, cJSON *array, const struct schema_table *
         cJSON_AddStringToObject(fact, "fact", arena_printf(cli->arena, "%s%s", prefix, row->key));
         cJSON_AddNumberToObject(fact, "value", value);
         cJSON_AddStringToObject(fact, "unit", unit);
-        cJSON_AddStringToObject(fact, "text",
-                                unit[0] != '\0' ? text_si(cli->arena, value, unit)
-                                                : text_double(cli->arena, value));
+        cJSON_AddStringToObject(fact, "text", quantity_text(cli, value, unit));
         cJSON_AddStringToObject(fact, "grade", fact_grade_text(origins[i].grade));
         cJSON_AddStringToObject(fact, "source", origins[i].source != NULL ? origins[i].source : "");
     }

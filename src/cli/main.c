@@ -34,6 +34,7 @@ static int run_command(struct cli *cli, const struct command *command, int argc,
     struct parsed parsed;
     const bool understood = options_parse(cli, command, argc, argv, &parsed);
     cli->colour = cli->colour && !parsed.no_colour;
+    cli->config_dir = parsed.config_dir != NULL ? parsed.config_dir : config_dir_default(cli);
     if (parsed.help) {
         help_command(cli, command, stdout);
         return EXIT_DONE;

@@ -14,12 +14,22 @@
 
 #define NAMES_MAX 64
 
-/* Options of every command; their values live in struct parsed. */
+/* Options of every command; their offsets are into struct parsed. */
 const struct option_row options_everywhere[] = {
-    {.name = "help", .kind = OPTION_FLAG, .help = "print this help (also -h)"},
+    {.name = "config-dir",
+     .kind = OPTION_TEXT,
+     .argument = "DIR",
+     .help = "folder with models/, devices/ and clusters/; the variable STEPSIM_CONFIG_DIR does "
+             "the same",
+     .offset = offsetof(struct parsed, config_dir)},
+    {.name = "help",
+     .kind = OPTION_FLAG,
+     .help = "print this help (also -h)",
+     .offset = offsetof(struct parsed, help)},
     {.name = "no-color",
      .kind = OPTION_FLAG,
-     .help = "no colours; the variable NO_COLOR does the same"},
+     .help = "no colours; the variable NO_COLOR does the same",
+     .offset = offsetof(struct parsed, no_colour)},
     {.name = NULL},
 };
 
@@ -107,9 +117,10 @@ static void store_count(struct scan *scan, const struct option_row *row, const c
     }
 }
 
-static void store_value(struct scan *scan, const struct option_row *row, const char *value)
+static void store_value(struct scan *scan, const struct option_row *row, const char *value,
+                        void *base)
 {
-    void *field = (char *)scan->parsed->values + row->offset;
+    void *field = (char *)base + row->offset;
     switch (row->kind) {
     case OPTION_FLAG:
         *(bool *)field = true;
@@ -150,15 +161,6 @@ static void refuse_second(struct scan *scan, const struct option_row *row)
     scan->seen[index] = true;
 }
 
-static void take_everywhere(struct scan *scan, const struct option_row *row)
-{
-    if (strcmp(row->name, "help") == 0) {
-        scan->parsed->help = true;
-    } else {
-        scan->parsed->no_colour = true;
-    }
-}
-
 /* The option at argv[next]; moves next past it and its value. */
 static void take_option(struct scan *scan)
 {
@@ -179,11 +181,9 @@ static void take_option(struct scan *scan)
         error_add(&scan->cli->errors, ERROR_usage, nowhere, key, "takes no value");
         return;
     }
-    if (everywhere) {
-        take_everywhere(scan, row);
-        return;
+    if (!everywhere) {
+        refuse_second(scan, row);
     }
-    refuse_second(scan, row);
     const char *value = equals != NULL ? equals + 1 : NULL;
     if (row->kind != OPTION_FLAG && value == NULL) {
         if (scan->next == scan->argc) {
@@ -193,7 +193,7 @@ static void take_option(struct scan *scan)
         }
         value = scan->argv[scan->next++];
     }
-    store_value(scan, row, value);
+    store_value(scan, row, value, everywhere ? (void *)scan->parsed : scan->parsed->values);
 }
 
 static void check_positional(struct scan *scan)

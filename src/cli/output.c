@@ -104,6 +104,20 @@ const char *bar_text(const struct cli *cli, double share, unsigned columns)
     return bar;
 }
 
+const char *count_text(const struct cli *cli, double value)
+{
+    static const struct {
+        double size;
+        const char *suffix;
+    } scales[] = {{1e12, " T"}, {1e9, " B"}, {1e6, " M"}, {1e3, " k"}};
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        if (value >= scales[i].size) {
+            return arena_printf(cli->arena, "%.4g%s", value / scales[i].size, scales[i].suffix);
+        }
+    }
+    return arena_printf(cli->arena, "%.4g", value);
+}
+
 int report_errors(struct cli *cli)
 {
     ASSERT(cli->errors.count > 0);

@@ -66,7 +66,7 @@ const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask 
     }
     struct scenario_source source = {
         .path = ask->path,
-        .config_dir = ask->config_dir,
+        .config_dir = cli->config_dir,
         .overrides = overrides,
         .override_count = count,
     };

@@ -33,17 +33,17 @@ static void print_headline(struct cli *cli, const struct report *report)
            scenario->cluster.name);
     printf("\n  %sMFU %.1f %%%s   %s tokens/s   %.1f tokens/s per device   %s per step",
            paint(cli, PAINT_BOLD), report->mfu * 100.0, paint(cli, PAINT_NONE),
-           text_si(cli->arena, report->tokens_per_s, ""), report->tokens_per_s_per_device,
+           count_text(cli, report->tokens_per_s), report->tokens_per_s_per_device,
            text_duration(cli->arena, report->step_time_s));
     if (report->days > 0.0) {
         printf("   %.1f days for %s tokens", report->days,
-               text_si(cli->arena, scenario->training.tokens, ""));
+               count_text(cli, scenario->training.tokens));
     }
     printf("\n");
     if (report->anchor_ratio > 0.0) {
         printf("  anchored to the measured run (x %.3f): MFU %.1f %%   %s tokens/s   %s per step\n",
                report->anchor_ratio, report->mfu / report->anchor_ratio * 100.0,
-               text_si(cli->arena, report->tokens_per_s / report->anchor_ratio, ""),
+               count_text(cli, report->tokens_per_s / report->anchor_ratio),
                text_duration(cli->arena, report->step_time_s * report->anchor_ratio));
     }
 }
@@ -62,7 +62,7 @@ static void print_convention(struct cli *cli, const struct report *report)
         report->convention.mtp ? "counted with its head" : "not counted",
         report->convention.router ? "counted" : "not counted",
         text_si(cli->arena, report->peak_flop_per_s, "FLOP/s"), report->hfu * 100.0,
-        model->params_total / 1e9, model->params_active / 1e9);
+        count_text(cli, model->params_total), count_text(cli, model->params_active));
     printf("  ");
     print_wrapped(stdout, (struct wrap){cli->width, 2, 2}, text);
 }
@@ -193,7 +193,7 @@ static void print_steps(struct cli *cli, const struct report *report)
         table_cell(table, "%u", report->steps[i].step);
         table_cell(table, "%s", text_duration(cli->arena, report->steps[i].step_time_s));
         table_cell(table, "%.2f %%", report->steps[i].mfu * 100.0);
-        table_cell(table, "%s", text_si(cli->arena, report->steps[i].tokens_per_s, ""));
+        table_cell(table, "%s", count_text(cli, report->steps[i].tokens_per_s));
     }
     table_print(table, 2);
 }
@@ -212,6 +212,12 @@ static void add_key(void *context, const char *key, const struct schema_row *row
     const struct origin *origin = scenario_origin(list->scenario, key);
     if (origin == NULL || origin->kind != list->kind || strncmp(key, "model.", 6) == 0 ||
         strncmp(key, "cluster.", 8) == 0 || strchr(key, 'N') != NULL) {
+        return;
+    }
+    /* A key that can only be idle, or of experts that the model has not, changes nothing. */
+    const bool dense = list->scenario->model.moe.experts == 0;
+    if (list->kind == ORIGIN_DEFAULT &&
+        (row->pending != NULL || (dense && strncmp(key, "moe.", 4) == 0))) {
         return;
     }
     const char *separator = list->text.length > 0 ? ", " : "";

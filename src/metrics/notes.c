@@ -2,17 +2,13 @@
  * notes.c - what the answer assumes or leaves out, one sentence each.
  *
  * A row of the table is a sentence and the condition under which it is true; whoever adds
- * a model takes its row away.
+ * a model takes its row away. What is not modelled at all is read off the schema.
  */
 #include "metrics_internal.h"
 
 #include <string.h>
 
-static bool always(const struct report *report)
-{
-    (void)report;
-    return true;
-}
+#include "stepsim/schema.h"
 
 static bool no_contention(const struct report *report)
 {
@@ -60,18 +56,55 @@ static const struct note {
                         "which is not simulated, can pass it."},
     {steps_alike, "Nothing in this scenario changes from step to step, so all steps are alike."},
     {days_given, "days_for_tokens counts no failures, restarts, evaluations or checkpoints."},
-    {always, "Not modelled yet: schedules that overlap or split the backward pass, swap, expert "
-             "imbalance and placement, shared links."},
 };
+
+/* Every key and choice that the loader still refuses, from the tables themselves. */
+static void add_pending(void *context, const char *key, const struct schema_row *row)
+{
+    struct text *text = context;
+    if (row->pending != NULL) {
+        text_add(text, "%s%s", text->length > 0 ? ", " : "", key);
+        return;
+    }
+    unsigned count = 0;
+    for (uint32_t i = 0; i < row->choice_count; i++) {
+        const struct schema_choice *choice = &row->choices[i];
+        if (choice->name != NULL && choice->pending != NULL) {
+            if (count == 0) {
+                text_add(text, "%s%s (%s", text->length > 0 ? ", " : "", key, choice->name);
+            } else {
+                text_add(text, ", %s", choice->name);
+            }
+            count++;
+        }
+    }
+    text_add(text, "%s", count > 0 ? ")" : "");
+}
+
+static const char *pending_note(struct arena *arena)
+{
+    struct text text = {0};
+    schema_walk(add_pending, &text);
+    const char *note =
+        text.length > 0 ? arena_printf(arena, "Not modelled yet, and refused when asked for: %s.",
+                                       text_string(&text))
+                        : NULL;
+    text_free(&text);
+    return note;
+}
 
 void notes_write(struct report *report, struct arena *arena)
 {
     const size_t rows = sizeof note_table / sizeof note_table[0];
-    const char **notes = ARENA_ARRAY(arena, rows, const char *);
+    const char **notes = ARENA_ARRAY(arena, rows + 1, const char *);
     for (size_t i = 0; i < rows; i++) {
         if (note_table[i].applies(report)) {
             notes[report->note_count++] = note_table[i].text;
         }
+    }
+    const char *pending = pending_note(arena);
+    if (pending != NULL) {
+        notes[report->note_count++] = pending;
     }
     report->notes = notes;
 }
