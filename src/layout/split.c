@@ -65,7 +65,7 @@ static void refuse_uneven_stages(const struct split *split)
         "{split: layers, layers: [%s]} or [%s], {split: balanced}, or pp %s would work",
         split->slots, split->pp, split->slots / split->pp, rest,
         layout_even_list(split->input->arena, split->slots, split->pp, 0),
-        layout_even_list(split->input->arena, split->slots, split->pp, (split->pp - rest) / 2),
+        layout_even_list(split->input->arena, split->slots, split->pp, (split->pp - rest + 1) / 2),
         layout_near_divisors(split->input->arena, split->slots, split->pp));
 }
 
