@@ -193,20 +193,29 @@ static const char *quantity_text(struct cli *cli, double value, const char *unit
 }
 
 /* The facts of one struct, read through the rows of its table. */
-static void add_facts(struct cli *cli, cJSON *array, const struct schema_table *table,
-                      const void *base, const struct origin *origins, const char *prefix)
+struct fact_struct {
+    const struct schema_table *table;
+    const void *base;
+    const struct origin *origins;
+    const char *prefix;
+};
+
+static void add_facts(struct cli *cli, cJSON *array, struct fact_struct facts)
 {
+    const struct schema_table *table = facts.table;
+    const struct origin *origins = facts.origins;
     for (uint32_t i = 0; i < table->row_count; i++) {
         const struct schema_row *row = &table->rows[i];
         if (row->kind != SCHEMA_FACT) {
             continue;
         }
         double value = 0.0;
-        memcpy(&value, (const char *)base + row->offset, sizeof value);
+        memcpy(&value, (const char *)facts.base + row->offset, sizeof value);
         const char *unit = quantity_unit(row->dimension);
         cJSON *fact = cJSON_CreateObject();
         cJSON_AddItemToArray(array, fact);
-        cJSON_AddStringToObject(fact, "fact", arena_printf(cli->arena, "%s%s", prefix, row->key));
+        cJSON_AddStringToObject(fact, "fact",
+                                arena_printf(cli->arena, "%s%s", facts.prefix, row->key));
         cJSON_AddNumberToObject(fact, "value", value);
         cJSON_AddStringToObject(fact, "unit", unit);
         cJSON_AddStringToObject(fact, "text", quantity_text(cli, value, unit));
@@ -226,7 +235,7 @@ struct cJSON *describe_device(struct cli *cli, const char *name)
     cJSON_AddStringToObject(entry, "vendor", device->vendor);
     cJSON_AddStringToObject(entry, "unit", device->unit);
     cJSON *facts = cJSON_AddArrayToObject(entry, "facts");
-    add_facts(cli, facts, &device_schema, device, device->origins, "");
+    add_facts(cli, facts, (struct fact_struct){&device_schema, device, device->origins, ""});
     return entry;
 }
 
@@ -243,7 +252,7 @@ struct cJSON *describe_cluster(struct cli *cli, const char *name)
     cJSON_AddNumberToObject(entry, "devices_per_node", cluster->devices_per_node);
     cJSON *levels = cJSON_AddArrayToObject(entry, "levels");
     cJSON *facts = cJSON_AddArrayToObject(entry, "facts");
-    add_facts(cli, facts, &cluster_schema, cluster, cluster->origins, "");
+    add_facts(cli, facts, (struct fact_struct){&cluster_schema, cluster, cluster->origins, ""});
     for (uint32_t l = 0; l < cluster->level_count; l++) {
         const struct level_spec *level = &cluster->levels[l];
         cJSON *row = cJSON_CreateObject();
@@ -252,8 +261,9 @@ struct cJSON *describe_cluster(struct cli *cli, const char *name)
         cJSON_AddStringToObject(
             row, "devices", level->size == 0 ? "all" : arena_printf(cli->arena, "%u", level->size));
         cJSON_AddStringToObject(row, "link", level->link);
-        add_facts(cli, facts, &level_schema, level, level->origins,
-                  arena_printf(cli->arena, "%s.", level->name));
+        add_facts(cli, facts,
+                  (struct fact_struct){&level_schema, level, level->origins,
+                                       arena_printf(cli->arena, "%s.", level->name)});
     }
     return entry;
 }
