@@ -96,54 +96,54 @@ struct model_spec {
 struct device_spec {
     const char *name;
     const char *title;
-    const char *vendor; /* ascend, nvidia */
-    const char *unit;   /* die, gpu: what one rank is */
+    const char *vendor;         /* ascend, nvidia */
+    const char *unit;           /* die, gpu: what one rank is */
     const char *const *aliases; /* other names that `device:` finds it by, alias_count of them */
     uint32_t alias_count;
     /* silicon */
-    double peak_flop_per_s;          /* cube or tensor cores, dense bf16 */
-    double marketed_flop_per_s;      /* as advertised, dense bf16 */
-    double vector_flop_per_s;        /* vector cores, fp32 */
-    double cores;                    /* cube cores or SMs */
-    double hbm_bytes;                /* nominal capacity */
-    double usable_bytes;             /* what a training process can allocate */
+    double peak_flop_per_s;     /* cube or tensor cores, dense bf16 */
+    double marketed_flop_per_s; /* as advertised, dense bf16 */
+    double vector_flop_per_s;   /* vector cores, fp32 */
+    double cores;               /* cube cores or SMs */
+    double hbm_bytes;           /* nominal capacity */
+    double usable_bytes;        /* what a training process can allocate */
     double hbm_bytes_per_s;
-    double hbm_efficiency;           /* reachable share of hbm_bytes_per_s */
+    double hbm_efficiency; /* reachable share of hbm_bytes_per_s */
     double l2_bytes;
     double l2_bytes_per_s;
-    double host_down_bytes_per_s;    /* device to host, per device */
-    double host_up_bytes_per_s;      /* host to device, per device */
+    double host_down_bytes_per_s; /* device to host, per device */
+    double host_up_bytes_per_s;   /* host to device, per device */
     /* matmul: time = max(FLOP / (peak * efficiency * shape), traffic / HBM) + startup */
-    double matmul_efficiency;        /* plateau of large, aligned shapes */
-    double matmul_k_half;            /* inner dimension at which efficiency halves, elements */
+    double matmul_efficiency; /* plateau of large, aligned shapes */
+    double matmul_k_half;     /* inner dimension at which efficiency halves, elements */
     double matmul_tile_m;
     double matmul_tile_n;
-    double matmul_unaligned_ratio;   /* speed when k is not a multiple of matmul_align */
-    double matmul_align;             /* elements */
-    double matmul_spill_ratio;       /* speed when the working set passes L2 */
+    double matmul_unaligned_ratio; /* speed when k is not a multiple of matmul_align */
+    double matmul_align;           /* elements */
+    double matmul_spill_ratio;     /* speed when the working set passes L2 */
     double matmul_startup_s;
-    double grouped_matmul_ratio;     /* speed of a grouped matmul over one matmul of equal tiles */
+    double grouped_matmul_ratio; /* speed of a grouped matmul over one matmul of equal tiles */
     /* flash attention */
     double attention_efficiency;     /* forward, long sequence, head size 128 */
     double attention_seq_half;       /* keys at which efficiency halves */
     double attention_backward_ratio; /* backward efficiency over forward */
     double attention_startup_s;
     /* vector kernels */
-    double vector_traffic_ratio;     /* bytes really moved over bytes counted */
-    double vector_startup_s;         /* floor of one kernel */
-    double permute_traffic_ratio;    /* same, for permute and unpermute of tokens */
+    double vector_traffic_ratio;  /* bytes really moved over bytes counted */
+    double vector_startup_s;      /* floor of one kernel */
+    double permute_traffic_ratio; /* same, for permute and unpermute of tokens */
     /* host */
-    double host_eager_s;             /* issue time of one kernel, eager */
-    double host_graph_s;             /* same, captured graph */
-    double host_moe_sync_s;          /* device-to-host synchronisation of one MoE layer, eager */
-    double step_overhead_s;          /* data, clipping, logging, per step */
-    double growth_per_doubling;      /* slow-down per doubling of devices beyond one node */
+    double host_eager_s;        /* issue time of one kernel, eager */
+    double host_graph_s;        /* same, captured graph */
+    double host_moe_sync_s;     /* device-to-host synchronisation of one MoE layer, eager */
+    double step_overhead_s;     /* data, clipping, logging, per step */
+    double growth_per_doubling; /* slow-down per doubling of devices beyond one node */
     /* overlap */
-    double contention_compute;       /* compute time factor while communication runs beside it */
-    double contention_comm;          /* communication time factor while compute runs beside it */
-    double mc2_exposed_ratio;        /* share of a fused matmul-collective that stays exposed */
+    double contention_compute; /* compute time factor while communication runs beside it */
+    double contention_comm;    /* communication time factor while compute runs beside it */
+    double mc2_exposed_ratio;  /* share of a fused matmul-collective that stays exposed */
     double coc_exposed_ratio;
-    const struct origin *origins;    /* one per row of device_schema */
+    const struct origin *origins; /* one per row of device_schema */
 };
 
 /* ---- Cluster: configs/clusters/NAME.yaml, key `cluster:` ---- */
@@ -153,16 +153,16 @@ enum level_topology { TOPOLOGY_MESH, TOPOLOGY_SWITCH, TOPOLOGY_RING };
 /* A level joins `size` devices: package 2, node 8, supernode 384, cluster: all. */
 struct level_spec {
     const char *name;
-    uint32_t size;               /* devices in one domain; 0: the whole cluster */
+    uint32_t size; /* devices in one domain; 0: the whole cluster */
     enum level_topology topology;
-    const char *link;            /* "hccs", "roce", "nvlink" */
-    double bytes_per_s;          /* per device, one direction, all its links of this level */
-    double efficiency;           /* reachable share for reduce-scatter, all-gather, all-reduce, p2p */
-    double alltoall_efficiency;  /* reachable share for all-to-all */
-    double latency_s;            /* alpha: one step of a collective */
-    double launch_s;             /* fixed cost of one collective at this level */
-    double oversubscription;     /* 1: non-blocking */
-    uint32_t nics;               /* ports of this level per node-below domain; 0: one per device */
+    const char *link;   /* "hccs", "roce", "nvlink" */
+    double bytes_per_s; /* per device, one direction, all its links of this level */
+    double efficiency;  /* reachable share for reduce-scatter, all-gather, all-reduce, p2p */
+    double alltoall_efficiency;   /* reachable share for all-to-all */
+    double latency_s;             /* alpha: one step of a collective */
+    double launch_s;              /* fixed cost of one collective at this level */
+    double oversubscription;      /* 1: non-blocking */
+    uint32_t nics;                /* ports of this level per node-below domain; 0: one per device */
     const struct origin *origins; /* one per row of level_schema */
 };
 
@@ -173,8 +173,9 @@ struct cluster_spec {
     const char *title;
     const char *collectives; /* selection rules: "hccl_a2", "hccl_a3", "nccl", ... */
     uint32_t devices_per_node;
-    double host_bytes_per_s; /* host memory bandwidth shared by the devices of a node, one direction */
-    uint32_t level_count;    /* innermost first */
+    double
+        host_bytes_per_s; /* host memory bandwidth shared by the devices of a node, one direction */
+    uint32_t level_count; /* innermost first */
     struct level_spec levels[LEVELS_MAX];
     struct device_spec device;
     const struct origin *origins; /* one per row of cluster_schema */
@@ -183,7 +184,14 @@ struct cluster_spec {
 /* ---- The question ---- */
 
 enum cp_method { CP_RING, CP_ULYSSES, CP_HYBRID };
-enum stage_split { SPLIT_BALANCED, SPLIT_EVEN, SPLIT_NOOP, SPLIT_LAYERS, SPLIT_FIRST_LAST, SPLIT_LAYOUT };
+enum stage_split {
+    SPLIT_BALANCED,
+    SPLIT_EVEN,
+    SPLIT_NOOP,
+    SPLIT_LAYERS,
+    SPLIT_FIRST_LAST,
+    SPLIT_LAYOUT
+};
 
 struct parallel_spec {
     uint32_t tp, pp, vpp, ep, etp, cp;
@@ -217,7 +225,7 @@ struct precision_spec {
 };
 
 struct schedule_spec {
-    const char *kind; /* resolved against the schedule registry by run */
+    const char *kind;          /* resolved against the schedule registry by run */
     uint32_t microbatch_group; /* 0: pp */
     bool p2p_overlapped;
 };
@@ -241,16 +249,16 @@ struct moe_run_spec {
     const char *load_file;
     bool routing_per_microbatch, routing_independent_replicas;
     uint64_t routing_seed;
-    double drift;                   /* share of load that moves per step, 0..1 */
-    double aux_loss;                /* 0: none; narrows the distribution */
+    double drift;    /* share of load that moves per step, 0..1 */
+    double aux_loss; /* 0: none; narrows the distribution */
     bool aux_loss_ep_group;
     /* placement */
-    const char *placement;          /* "static", "random", "greedy", "dynamic", "replicate_hot" */
-    const char *placement_predict;  /* "ema", "window" */
+    const char *placement;         /* "static", "random", "greedy", "dynamic", "replicate_hot" */
+    const char *placement_predict; /* "ema", "window" */
     double placement_ema;
     uint32_t placement_window, placement_every;
     double placement_min_gain;
-    uint32_t placement_hot;         /* replicate_hot: experts */
+    uint32_t placement_hot; /* replicate_hot: experts */
 };
 
 /* Bits of recompute.modules and swap.activations. */
@@ -274,8 +282,8 @@ enum recompute_method { RECOMPUTE_ALL, RECOMPUTE_UNIFORM, RECOMPUTE_BLOCK, RECOM
 struct recompute_spec {
     uint32_t modules; /* module_bit set */
     enum recompute_method method;
-    uint32_t layers;                 /* block: layers per chunk; uniform: layers per checkpoint */
-    const uint32_t *stage_layers;    /* per_stage: layers of each stage */
+    uint32_t layers;              /* block: layers per chunk; uniform: layers per checkpoint */
+    const uint32_t *stage_layers; /* per_stage: layers of each stage */
     uint32_t stage_layers_count;
     bool in_bubble;
 };
@@ -390,8 +398,8 @@ struct scenario_cache *scenario_cache_create(void);
 void scenario_cache_destroy(struct scenario_cache *cache);
 
 struct scenario_source {
-    const char *path;       /* a file, or NULL with text */
-    const char *text;       /* YAML text, with text_name for messages */
+    const char *path; /* a file, or NULL with text */
+    const char *text; /* YAML text, with text_name for messages */
     const char *text_name;
     const char *config_dir; /* folder of models/, devices/, clusters/; NULL: the installed one */
     const struct scenario_override *overrides;
@@ -403,8 +411,8 @@ struct scenario_source {
 struct scenario *scenario_load(const struct scenario_source *source, struct arena *arena,
                                struct error_list *errors);
 
-/* One model, cluster or device by name or path, for tests, `describe` and calibration. NULL config_dir
- * as above; NULL with errors if anything is wrong. */
+/* One model, cluster or device by name or path, for tests, `describe` and calibration. NULL
+ * config_dir as above; NULL with errors if anything is wrong. */
 struct model_spec *scenario_load_model(const char *name, const char *config_dir,
                                        struct arena *arena, struct error_list *errors);
 struct cluster_spec *scenario_load_cluster(const char *name, const char *config_dir,
@@ -436,8 +444,8 @@ struct cJSON;
  * sources, published figures and other labels. Absent keys are left out. Caller frees. */
 struct cJSON *scenario_json(const struct scenario *scenario, bool with_origin);
 
-/* The canonical form: plain values, keys sorted bytewise, no spaces, shortest doubles, SI units. Two
- * files that ask the same question, however written, have the same text. In the arena. */
+/* The canonical form: plain values, keys sorted bytewise, no spaces, shortest doubles, SI units.
+ * Two files that ask the same question, however written, have the same text. In the arena. */
 char *scenario_canonical(const struct scenario *scenario, struct arena *arena);
 
 /* XXH3-128 of the canonical form, 32 hex digits, in the arena. */

@@ -139,8 +139,7 @@ static const struct yaml_tree *graft_list(struct compose *compose, const struct 
 
 /* Two overrides of entries of a list that is not there yet: {0: {a: 1}} and {0: {b: 2}}. */
 static const struct yaml_tree *graft_items(struct compose *compose, const struct schema_row *row,
-                                           const struct yaml_tree *old,
-                                           const struct yaml_tree *new)
+                                           const struct yaml_tree *old, const struct yaml_tree *new)
 {
     struct map_edit edit = edit_map(compose, old, new->count);
     for (uint32_t i = 0; i < new->count; i++) {

@@ -238,10 +238,11 @@ static bool is_readable_file(const char *path)
 static const char *resolve_path(struct compose *compose, const struct yaml_tree *node)
 {
     const char *slash = node->at.file ? strrchr(node->at.file, '/') : NULL;
-    if (node->text[0] == '/' || !slash)
-        return node->text;
+    const char *path = strncmp(node->text, "./", 2) == 0 ? node->text + 2 : node->text;
+    if (path[0] == '/' || !slash)
+        return path;
     return arena_printf(compose->arena, "%.*s/%s", (int)(slash - node->at.file), node->at.file,
-                        node->text);
+                        path);
 }
 
 /* "dir/x.yaml" to "x" */

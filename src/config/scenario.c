@@ -13,15 +13,18 @@
 
 /* ---- Errors in the order of the files ---- */
 
-/* Position of the file among the errors: the order in which files were met. */
-static size_t file_rank(const struct error_list *errors, size_t first, const char *file)
+/* The scenario's own file comes first, others in the order in which they were met. */
+static size_t file_rank(const struct error_list *errors, size_t first, const char *file,
+                        const char *own)
 {
+    if (file && strcmp(file, own) == 0)
+        return first;
     for (size_t i = first; i < errors->count && i < ERROR_LIST_MAX; i++) {
         const char *other = errors->items[i].at.file;
         if (file == other || (file && other && strcmp(file, other) == 0))
-            return i;
+            return i + 1;
     }
-    return ERROR_LIST_MAX;
+    return ERROR_LIST_MAX + 1;
 }
 
 static bool stands_before(const struct error *a, size_t a_file, const struct error *b,
@@ -34,12 +37,12 @@ static bool stands_before(const struct error *a, size_t a_file, const struct err
     return a->at.column < b->at.column;
 }
 
-static void sort_errors(struct error_list *errors, size_t first)
+static void sort_errors(struct error_list *errors, size_t first, const char *own)
 {
     const size_t end = errors->count < ERROR_LIST_MAX ? errors->count : ERROR_LIST_MAX;
     size_t files[ERROR_LIST_MAX];
     for (size_t i = first; i < end; i++)
-        files[i] = file_rank(errors, first, errors->items[i].at.file);
+        files[i] = file_rank(errors, first, errors->items[i].at.file, own);
     for (size_t i = first + 1; i < end; i++) {
         const struct error moved = errors->items[i];
         const size_t file = files[i];
@@ -85,7 +88,8 @@ struct scenario *scenario_load(const struct scenario_source *source, struct aren
     config_check_scenario(scenario, errors);
     if (errors->count == errors_before)
         return scenario;
-    sort_errors(errors, errors_before < ERROR_LIST_MAX ? errors_before : ERROR_LIST_MAX);
+    sort_errors(errors, errors_before < ERROR_LIST_MAX ? errors_before : ERROR_LIST_MAX,
+                scenario->path);
     return NULL;
 }
 

@@ -160,14 +160,21 @@ char *schema_choice_names(const struct schema_row *row, bool with_pending, struc
     return copy;
 }
 
+/* Bounds of quantities are orders of magnitude, bounds of counts are exact. */
+static char *bound(double value, enum dimension dimension, struct arena *arena)
+{
+    if (quantity_unit(dimension)[0])
+        return arena_printf(arena, "%g", value);
+    return text_double(arena, value);
+}
+
 char *schema_range(const struct schema_row *row, struct arena *arena)
 {
     const char *unit = quantity_unit(row->dimension);
-    const char *space = unit[0] ? " " : "";
-    const char *low = text_double(arena, row->minimum);
-    const char *high = text_double(arena, row->maximum);
-    const bool none = row->minimum >= row->maximum;
+    const char *low = bound(row->minimum, row->dimension, arena);
+    const char *high = bound(row->maximum, row->dimension, arena);
     const char *word = row->zero_word ? arena_printf(arena, ", or %s", row->zero_word) : "";
-    return none ? arena_strdup(arena, "")
-                : arena_printf(arena, "%s to %s%s%s%s", low, high, space, unit, word);
+    if (row->minimum >= row->maximum)
+        return arena_strdup(arena, "");
+    return arena_printf(arena, "%s to %s%s%s%s", low, high, unit[0] ? " " : "", unit, word);
 }

@@ -150,8 +150,8 @@ static void report_no_effect(const struct schema_fill *fill, const struct schema
     const struct schema_row *steering = &table->rows[schema_row_index(table, row->when.key)];
     const char *value = schema_value_text(steering, base, fill->errors->arena);
     schema_fill_error(fill, row, ERROR_conflicting_keys, node->at,
-                      "has no effect while %s%s is %s; leave it out or change %s", fill->prefix,
-                      steering->key, value, steering->key);
+                      "has no effect while %s%s is %s; leave it out or change %s%s", fill->prefix,
+                      steering->key, value, fill->prefix, steering->key);
 }
 
 static void report_missing(const struct schema_fill *fill, const struct schema_row *row,
@@ -159,7 +159,10 @@ static void report_missing(const struct schema_fill *fill, const struct schema_r
 {
     const char *dot = strrchr(row->key, '.');
     const char *name = dot ? dot + 1 : row->key;
-    const char *example = row->example ? row->example : quantity_example(row->dimension);
+    const bool unit = quantity_unit(row->dimension)[0] != '\0';
+    const char *example = row->example ? row->example
+                          : unit       ? quantity_example(row->dimension)
+                                       : "NUMBER";
     if (row->kind == SCHEMA_FACT)
         schema_fill_error(fill, row, ERROR_missing_key, slot->section_at,
                           "is missing; write %s: {value: %s, source: .., grade: ..}", name,

@@ -138,15 +138,21 @@ static void mark_refused(struct schema_scope scope, struct schema_slot *slots)
     }
 }
 
-/* A row of another section of the table whose last component is the key. */
-static const struct schema_row *find_elsewhere(const struct schema_table *table, const char *key)
+/* The scope of another section of the table whose last component is the key, or an empty one. */
+static struct schema_scope find_elsewhere(const struct schema_table *table, const char *key)
 {
+    const size_t wanted = strlen(key);
     for (uint32_t i = 0; i < table->row_count; i++) {
-        const char *dot = strrchr(table->rows[i].key, '.');
-        if (strcmp(dot ? dot + 1 : table->rows[i].key, key) == 0)
-            return &table->rows[i];
+        struct schema_scope scope = schema_scope_of_table(table);
+        for (const char *at = table->rows[i].key; *at;) {
+            const size_t length = strcspn(at, ".");
+            scope = schema_scope_enter(scope, at, length);
+            if (length == wanted && strncmp(at, key, length) == 0)
+                return scope;
+            at += length + (at[length] == '.');
+        }
     }
-    return NULL;
+    return (struct schema_scope){0};
 }
 
 static char *offered_list(const struct offered *offered, struct arena *arena)
@@ -191,16 +197,18 @@ void schema_report_unknown(const struct schema_fill *fill, struct schema_scope s
     struct offered offered;
     collect_offered(scope, arena, &offered);
     const char *near = text_nearest(entry->key, offered.names, offered.count);
-    const struct schema_row *elsewhere = near ? NULL : find_elsewhere(scope.table, entry->key);
+    const struct schema_scope elsewhere =
+        near ? (struct schema_scope){0} : find_elsewhere(scope.table, entry->key);
     if (near) {
         mark_refused(schema_scope_enter(scope, near, strlen(near)), slots);
         error_add(fill->errors, ERROR_unknown_key, entry->at, path,
                   "no such key; did you mean %.*s%s?", (int)scope.skip,
                   scope.table->rows[scope.first].key, near);
-    } else if (elsewhere) {
-        slots[elsewhere - scope.table->rows].refused = true;
+    } else if (!schema_scope_is_empty(elsewhere)) {
+        mark_refused(elsewhere, slots);
         error_add(fill->errors, ERROR_unknown_key, entry->at, path,
-                  "no such key here; did you mean %s%s?", fill->prefix, elsewhere->key);
+                  "no such key here; did you mean %s%.*s?", fill->prefix, (int)elsewhere.skip - 1,
+                  scope.table->rows[elsewhere.first].key);
     } else {
         error_add(fill->errors, ERROR_unknown_key, entry->at, path,
                   "no such key; this place takes %s", offered_list(&offered, arena));

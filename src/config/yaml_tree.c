@@ -30,6 +30,7 @@ struct anchor {
 
 struct level {
     struct yaml_tree *node;
+    yaml_mark_t start;
     const char *anchor; /* or NULL */
     size_t first;       /* of its children in pending */
 };
@@ -191,6 +192,7 @@ static bool open_level(struct builder *builder, enum yaml_tree_kind kind, const 
         return false;
     builder->levels[builder->level_count++] =
         (struct level){.node = new_node(builder, kind, event->start_mark),
+                       .start = event->start_mark,
                        .anchor = copy_anchor(builder, anchor),
                        .first = builder->pending_count};
     return true;
@@ -228,8 +230,8 @@ static bool close_level(struct builder *builder, const yaml_event_t *event)
         return limit(builder, event->start_mark,
                      "grows past 1,000,000 nodes when aliases and merge keys are expanded");
     builder->pending_count = level.first;
-    return add_anchor(builder, level.anchor, level.node, event->start_mark) &&
-           push(builder, level.node, event->start_mark);
+    return add_anchor(builder, level.anchor, level.node, level.start) &&
+           push(builder, level.node, level.start);
 }
 
 /* False ends the parse with an error already reported. */
