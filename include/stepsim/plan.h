@@ -31,6 +31,9 @@ struct plan {
     const struct programs *programs;
     const double *sent_bytes;
     const double *hardware_flop; /* per stage: FLOPs one rank executes in a step */
+    /* Of these, per stage: the first time forward, and the forward run again by recompute;
+     * their ratio makes HFU from MFU in whatever convention MFU counts. */
+    const double *forward_flop, *recompute_flop;
     const struct stage_memory *stage_memory; /* per stage */
     const double *logits_bytes;  /* per stage: logits kept from the loss to its backward */
 };

@@ -42,12 +42,17 @@ static void speed_measure(struct report *report, const struct report_parts *part
     report->model_flop_per_s_per_device =
         report->tokens_per_s_per_device * report->model_flop_per_token;
 
-    double hardware_flop = 0.0;
-    const double ranks_per_stage = (double)parts->layout->world / (double)parts->layout->pp;
+    /* Executed FLOPs in the convention of MFU: three times forward, and forward once more for
+     * the share that recompute runs again. */
+    double forward = 0.0;
+    double recompute = 0.0;
     for (uint32_t s = 0; s < parts->layout->pp; s++) {
-        hardware_flop += parts->plan->hardware_flop[s] * ranks_per_stage;
+        forward += parts->plan->forward_flop[s];
+        recompute += parts->plan->recompute_flop[s];
     }
-    report->hardware_flop_per_token = hardware_flop / tokens;
+    ASSERT(forward > 0.0);
+    report->hardware_flop_per_token =
+        report->model_flop_per_token * (1.0 + recompute / (3.0 * forward));
     report->mfu = utilisation(report, report->model_flop_per_token);
     report->hfu = utilisation(report, report->hardware_flop_per_token);
 }

@@ -106,10 +106,15 @@ static void start_cursor(const struct program_writer *writer, struct cursor *cur
     cursor->layer = block->layer;
 }
 
-static void account(const struct program_writer *writer, const struct template *template)
+static void account(const struct program_writer *writer, const struct walk *walk)
 {
     const uint32_t stage = writer->stage;
+    const struct template *template = walk->cursor.template;
     writer->builder->hardware_flop[stage] += template->flop;
+    writer->builder->recompute_flop[stage] += template->recompute_flop;
+    if (walk->which == TEMPLATE_FORWARD) {
+        writer->builder->forward_flop[stage] += template->flop;
+    }
     for (int cause = 0; cause < CAUSE_COUNT; cause++) {
         writer->builder->sent_bytes[stage * CAUSE_COUNT + (uint32_t)cause] +=
             template->sent_bytes[cause];
@@ -174,7 +179,7 @@ static bool walk_next(struct program_writer *writer, struct walk *walk)
         gather_ahead(writer, walk);
     }
     start_cursor(writer, &walk->cursor, block_at(walk, walk->position), walk->which);
-    account(writer, walk->cursor.template);
+    account(writer, walk);
     walk->position++;
     return true;
 }

@@ -129,6 +129,8 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
     builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
+    builder->forward_flop = ARENA_ARRAY(arena, layout->pp, double);
+    builder->recompute_flop = ARENA_ARRAY(arena, layout->pp, double);
     cost_table_delta(&builder->costs, 0.0, arena);
     price_send(builder);
     templates_build(builder);
@@ -157,6 +159,8 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     plan->programs = programs;
     plan->sent_bytes = builder->sent_bytes;
     plan->hardware_flop = builder->hardware_flop;
+    plan->forward_flop = builder->forward_flop;
+    plan->recompute_flop = builder->recompute_flop;
     plan->stage_memory = memory;
     plan->logits_bytes = logits;
     return plan;

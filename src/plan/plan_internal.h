@@ -48,6 +48,7 @@ struct template {
     struct template_op *ops;
     uint32_t count;
     double flop;                     /* executed by one rank */
+    double recompute_flop;           /* of it */
     double sent_bytes[CAUSE_COUNT];  /* by one rank */
 };
 
@@ -74,7 +75,7 @@ struct plan_builder {
     uint32_t send_duration;    /* of a message between neighbouring stages */
     double send_bytes;
     double *sent_bytes;    /* [stage][CAUSE_COUNT] */
-    double *hardware_flop; /* [stage] */
+    double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
 };
 
 void templates_build(struct plan_builder *builder);
