@@ -5,6 +5,8 @@
  * The engine must find them to the picosecond, whatever the queue and whatever the order
  * inside a phase; and memory must peak where a sorted list of changes peaks.
  */
+#include "engine/digest.h"
+
 #include "engine_fixture.h"
 #include "random_programs.h"
 
@@ -52,6 +54,18 @@ static void assert_same(const struct programs *programs, const struct timeline *
     }
 }
 
+static uint64_t expected_hash(const struct random_programs *random, uint32_t rank)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < random->op_count; i++) {
+        const struct random_op *op = &random->ops[i];
+        if (op->rank == rank) {
+            hash += digest_completion(op->end, op->ref.stream, op->ref.index);
+        }
+    }
+    return hash;
+}
+
 static void check_random(const struct random_shape *shape, struct arena *arena)
 {
     const struct random_programs random = random_programs_build(shape, arena);
@@ -65,6 +79,7 @@ static void check_random(const struct random_shape *shape, struct arena *arena)
     }
     assert_time_equal(t->end, end);
     for (uint32_t r = 0; r < shape->ranks; r++) {
+        assert_true(t->ranks[r].busy_hash == expected_hash(&random, r));
         sim_time time;
         const int64_t peak = random_programs_peak(&random, r, arena, &time);
         assert_true(t->ranks[r].peak_bytes == peak);

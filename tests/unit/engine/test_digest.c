@@ -43,8 +43,8 @@ static struct timeline digest_of(const struct given *given, struct arena *arena)
 
 static const struct given base = {
     .ranks = {{.end = 10, .compute_busy = 5, .peak_bytes = 70, .busy_hash = 1},
-              {.end = 12, .compute_busy = 6, .peak_bytes = 50, .busy_hash = 2},
-              {.end = 11, .compute_busy = 9, .peak_bytes = 60, .busy_hash = 3}},
+              {.end = 12, .compute_busy = 9, .peak_bytes = 50, .busy_hash = 2},
+              {.end = 11, .compute_busy = 6, .peak_bytes = 60, .busy_hash = 3}},
     .stages = {0, 1, 1},
     .rank_count = 3,
     .end = 12,
@@ -63,7 +63,7 @@ static void every_value_that_counts_moves_the_digest(void **state)
     moved[2].ranks[0].compute_busy++;
     moved[3].ranks[0].peak_bytes++;
     moved[4].ranks[1].end++;
-    moved[5].ranks[2].compute_busy++;
+    moved[5].ranks[1].compute_busy++;
     moved[6].ranks[2].peak_bytes++;
     for (int i = 0; i < 7; i++) {
         const uint64_t other = digest_of(&moved[i], *state).digest;
