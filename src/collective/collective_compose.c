@@ -298,8 +298,9 @@ void collective_sum_gather(struct sum *sum)
         return;
     }
     const struct tier all = collective_tier(ask, 0, ask->span.outer_level);
-    if (ask->kind == COLLECTIVE_ALL_REDUCE && tiers.count == 2 &&
-        ask->bytes <= rules->small_flat_bytes && !collective_forced(ask, false)) {
+    const bool small = rules->small_flat_bytes > 0.0 && ask->bytes <= rules->small_flat_bytes;
+    if (small && ask->kind == COLLECTIVE_ALL_REDUCE && tiers.count == 2 &&
+        !collective_forced(ask, false)) {
         add_tier(sum, &all, &collective_nhr, ask->kind, ask->bytes);
         return;
     }

@@ -145,10 +145,10 @@ void collective_level_latency(const struct collective_ask *ask, uint32_t level, 
  */
 static double edges(const struct collective_ask *ask, const struct tier *tier, uint32_t level)
 {
-    const double within = (double)tier->ranks * tier->below;
-    const double domains = within / collective_below(&ask->span, level);
-    const double outer = level == tier->last ? 1.0 : within / collective_within(&ask->span, level);
-    return domains - outer;
+    const double within = collective_within(&ask->span, tier->last);
+    const double outer =
+        level == tier->last ? 1.0 : ceil(within / collective_within(&ask->span, level));
+    return ceil(within / collective_below(&ask->span, level)) - outer;
 }
 
 uint32_t collective_fill_tier(const struct collective_ask *ask, const struct tier *tier,

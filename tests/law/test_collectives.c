@@ -16,7 +16,7 @@
 
 #define ROUNDING 1e-12
 
-static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 24, 32, 48, 64};
+static const uint32_t sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 48, 64};
 static const double payloads[] = {0, 1, 1024, 1e5, 1e6, 3e7, 1e9};
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

@@ -240,6 +240,53 @@ static void hccl_chops_and_nccl_streams(void **state)
     assert_close(collective_cost(&ask, false).time_s, 7 * 10e-6 + 0.875 / 100, TINY);
 }
 
+/* Group sizes outside a table of powers of two, and payloads of a few bytes, once cost another
+ * simulator 0 us: each collective takes at least its launch and one step of the network. */
+static void no_group_size_is_free(void **state)
+{
+    (void)state;
+    struct cluster_builder builder;
+    const struct cluster *cluster = cluster_mesh_nodes(&builder, 480);
+    builder.spec.levels[0].launch_s = 15e-6;
+    builder.spec.levels[1].latency_s = 60e-6;
+    const uint32_t groups[] = {12, 48, 96, 480};
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+        for (int kind = 0; kind < COLLECTIVE_SEND_RECV; kind++)
+            for (double bytes = 0; bytes < 2e6; bytes = bytes * 100 + 1) {
+                const struct collective_ask ask = {.kind = (enum collective_kind)kind,
+                                                   .bytes = bytes,
+                                                   .token_bytes = bytes,
+                                                   .copies = 1.0,
+                                                   .imbalance = 1.0,
+                                                   .span =
+                                                       cluster_group_span(cluster, groups[i], 1),
+                                                   .cluster = cluster};
+                const double time_s = collective_cost(&ask, false).time_s;
+                assert_true(time_s >= 75e-6 * (1.0 - TINY));
+                assert_true(isfinite(time_s) && time_s < 0.1);
+            }
+}
+
+/* A message takes its latency and bytes / bandwidth, whatever else is configured. */
+static void a_message_takes_its_bytes(void **state)
+{
+    (void)state;
+    struct cluster_builder builder;
+    const struct cluster *cluster = cluster_mesh_nodes(&builder, 64);
+    builder.spec.levels[1].latency_s = 60e-6;
+    builder.spec.levels[1].launch_s = 7e-6;
+    builder.spec.levels[1].efficiency = 0.8;
+    const struct collective_ask ask = {.kind = COLLECTIVE_SEND_RECV,
+                                       .bytes = 64e6,
+                                       .buffer_bytes = 1e6,
+                                       .span = cluster_group_span(cluster, 2, 32),
+                                       .cluster = cluster};
+    const struct collective_cost cost = collective_cost(&ask, false);
+    assert_close(cost.time_s, 67e-6 + 64e6 / 8e9, TINY);
+    assert_close(cost.latency_s, 67e-6, TINY);
+    assert_close(cost.sent_bytes[1], 64e6, TINY);
+}
+
 static const struct cost_term *term(const struct collective_cost *cost, const char *name)
 {
     for (uint32_t i = 0; i < cost->term_count; i++)
@@ -294,6 +341,8 @@ int main(void)
         cmocka_unit_test(a_nccl_ring_runs_over_rails),
         cmocka_unit_test(launches_are_paid_per_operation),
         cmocka_unit_test(hccl_chops_and_nccl_streams),
+        cmocka_unit_test(no_group_size_is_free),
+        cmocka_unit_test(a_message_takes_its_bytes),
         cmocka_unit_test(terms_name_the_facts_of_their_level),
         cmocka_unit_test(names),
     };
