@@ -25,7 +25,7 @@ struct schema_scope schema_scope_enter(struct schema_scope scope, const char *co
                                        size_t length)
 {
     struct schema_scope inner = {.table = scope.table, .skip = scope.skip + (uint32_t)length + 1};
-    uint32_t row = scope.first;
+    uint32_t row = schema_scope_row(scope) ? scope.end : scope.first; /* nothing below a row */
     const struct schema_row *rows = scope.table->rows;
     for (; row < scope.end; row++) {
         const char *key = rows[row].key + scope.skip;

@@ -178,10 +178,10 @@ static void more_than_a_million_events_are_refused(void **state)
 static void ten_thousand_aliases_and_no_more(void **state)
 {
     struct bench *bench = *state;
-    assert_non_null(parse(bench, arena_printf(bench->arena, "- &a b\n%s",
-                                              repeat(bench, "- *a\n", 10000))));
-    assert_null(parse(bench, arena_printf(bench->arena, "- &a b\n%s",
-                                          repeat(bench, "- *a\n", 10001))));
+    assert_non_null(
+        parse(bench, arena_printf(bench->arena, "- &a b\n%s", repeat(bench, "- *a\n", 10000))));
+    assert_null(
+        parse(bench, arena_printf(bench->arena, "- &a b\n%s", repeat(bench, "- *a\n", 10001))));
     assert_refused(&bench->errors, ERROR_yaml_limit, "aliases");
     assert_null(parse(bench, repeat(bench, "- &a b\n", 10001)));
     assert_refused(&bench->errors, ERROR_yaml_limit, "anchors");
