@@ -54,7 +54,7 @@ static void print_convention(struct cli *cli, const struct report *report)
     const char *text = arena_printf(
         cli->arena,
         "MFU counts %s per trained token (attention %s, MTP %s, router %s) over a peak of %s per "
-        "device. HFU, with what is executed, is %.1f %%. %s parameters, %s active per "
+        "device. HFU, with recompute, is %.1f %%. %s parameters, %s active per "
         "token, "
         "without input embedding and MTP.",
         text_si(cli->arena, report->model_flop_per_token, "FLOP"),

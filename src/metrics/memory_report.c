@@ -7,6 +7,8 @@
  * activations. The categories therefore sum to the peak by construction, and the asserts
  * check that no category is negative.
  */
+#include <string.h>
+
 #include "metrics_internal.h"
 
 static const char *const phase_names[MEMORY_PHASE_COUNT] = {"load", "warmup", "steady", "cooldown",
@@ -48,6 +50,17 @@ static const struct rank_result *fullest_rank(const struct programs *programs,
     return best;
 }
 
+/* NULL if the rank is not observed. */
+static const struct observed_rank *observed_times(const struct timeline *timeline, uint32_t rank)
+{
+    for (uint32_t i = 0; i < timeline->observed_count; i++) {
+        if (timeline->observed[i].rank == rank) {
+            return &timeline->observed[i];
+        }
+    }
+    return NULL;
+}
+
 static uint32_t stage_layers(const struct layout *layout, uint32_t stage)
 {
     uint32_t layers = 0;
@@ -57,19 +70,73 @@ static uint32_t stage_layers(const struct layout *layout, uint32_t stage)
     return layers;
 }
 
-/* Logits live from the loss to the start of the backward pass of the same microbatch, so
- * they belong to a peak that an op of the chunk with the head raised. */
-static double logits_at_peak(const struct report_parts *parts, uint32_t stage, uint32_t label)
+/* Do two neighbouring ops belong to one pass of one block? */
+static bool same_pass(const struct program_label *labels, const struct program_op *a,
+                      const struct program_op *b)
 {
-    const struct program_label *labels = parts->plan->programs->labels;
+    const struct program_label *left = &labels[a->label];
+    const struct program_label *right = &labels[b->label];
+    return left->microbatch == right->microbatch && left->chunk == right->chunk &&
+           left->layer == right->layer && left->pass == right->pass;
+}
+
+/* Is this op part of a head pass, in the chunk that holds the head? */
+static bool is_head_op(const struct report_parts *parts, uint32_t stage,
+                       const struct program_label *label)
+{
     const struct layout *layout = parts->layout;
-    if (label == UINT32_MAX || labels[label].phase == PHASE_OPTIMIZER) {
+    if (label->phase == PHASE_OPTIMIZER || label->microbatch < 0 || label->layer >= 0) {
+        return false;
+    }
+    ASSERT(label->chunk < layout->vpp);
+    const struct layout_chunk *chunk = &layout->chunks[stage * layout->vpp + label->chunk];
+    return (chunk->head || chunk->mtp > 0) && strncmp(label->name, "embedding", 9) != 0;
+}
+
+/* Head passes of a stage: each leaves its logits. */
+static double head_passes(const struct layout *layout, uint32_t stage)
+{
+    double passes = 0.0;
+    for (uint32_t c = 0; c < layout->vpp; c++) {
+        const struct layout_chunk *chunk = &layout->chunks[stage * layout->vpp + c];
+        passes += (chunk->head ? 1.0 : 0.0) + (double)chunk->mtp;
+    }
+    return passes;
+}
+
+/*
+ * Logits live from the start of a head's forward to the end of its backward. Ops of one
+ * pass stand together on the compute stream, so passes are counted where they begin and
+ * where they end.
+ */
+static double logits_at_peak(const struct report_parts *parts, uint32_t stage,
+                             const struct observed_rank *times, sim_time peak_time)
+{
+    const struct programs *programs = parts->plan->programs;
+    const double passes = head_passes(parts->layout, stage);
+    if (passes == 0.0 || times == NULL) {
         return 0.0;
     }
-    const uint32_t chunk = labels[label].chunk;
-    ASSERT(chunk < layout->vpp);
-    return layout->chunks[stage * layout->vpp + chunk].head ? parts->plan->logits_bytes[stage]
-                                                            : 0.0;
+    const struct rank_class *class = &programs->classes[programs->ranks[times->rank].rank_class];
+    const struct program *program = &programs->programs[class->program];
+    const uint32_t count = program->op_count[STREAM_COMPUTE];
+    double alive = 0.0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct program_op *op = &program->ops[STREAM_COMPUTE][i];
+        const struct program_label *label = &programs->labels[op->label];
+        if (!is_head_op(parts, stage, label)) {
+            continue;
+        }
+        const bool begins =
+            i == 0 || !same_pass(programs->labels, op, &program->ops[STREAM_COMPUTE][i - 1]);
+        const bool ends = i + 1 == count ||
+                          !same_pass(programs->labels, op, &program->ops[STREAM_COMPUTE][i + 1]);
+        alive += label->pass == 'F' && begins && times->start[STREAM_COMPUTE][i] <= peak_time ? 1.0
+                                                                                              : 0.0;
+        alive -=
+            label->pass == 'B' && ends && times->end[STREAM_COMPUTE][i] <= peak_time ? 1.0 : 0.0;
+    }
+    return alive > 0.0 ? alive * parts->plan->logits_bytes[stage] / passes : 0.0;
 }
 
 /* What the engine saw, before loading and the optimizer step are looked at. */
@@ -100,7 +167,9 @@ static struct stage_report stage_in_schedule(const struct report_parts *parts, u
     double moving_bytes = out.peak_bytes - static_bytes;
     ASSERT(moving_bytes > -8.0);
     moving_bytes = moving_bytes > 0.0 ? moving_bytes : 0.0;
-    const double logits = logits_at_peak(parts, stage, rank->peak_label);
+    const double logits =
+        logits_at_peak(parts, stage, observed_times(timeline, (uint32_t)(rank - timeline->ranks)),
+                       rank->peak_time);
     out.logits = logits < moving_bytes ? logits : moving_bytes;
     out.activations = moving_bytes - out.logits;
     out.peak_bytes = static_bytes + moving_bytes;

@@ -21,11 +21,6 @@ static bool balanced_experts(const struct report *report)
            strcmp(report->scenario->moe.load, "balanced") == 0;
 }
 
-static bool hfu_below_mfu(const struct report *report)
-{
-    return report->hfu < report->mfu;
-}
-
 static bool steps_alike(const struct report *report)
 {
     return report->step_count > 1 && report->scenario->noise.kernel_jitter <= 0.0;
@@ -50,8 +45,6 @@ static const struct note {
     {balanced_experts,
      "Experts are balanced by assumption (moe.routing.load: balanced); the "
      "heaviest rank of a real routing makes a step longer and its memory larger."},
-    {hfu_below_mfu, "MFU counts full attention while the kernels skip masked blocks, so HFU, "
-                    "which counts what is executed, is the lower number."},
     {headroom_is_small, "The headroom is below 3 % of the limit; fragmentation of the allocator, "
                         "which is not simulated, can pass it."},
     {steps_alike, "Nothing in this scenario changes from step to step, so all steps are alike."},
@@ -93,18 +86,52 @@ static const char *pending_note(struct arena *arena)
     return note;
 }
 
+/* Facts of one table, and how many of them are guesses. */
+static void count_facts(const struct schema_table *table, const struct origin *origins,
+                        unsigned *facts, unsigned *assumed)
+{
+    for (uint32_t i = 0; origins != NULL && i < table->row_count; i++) {
+        if (table->rows[i].kind == SCHEMA_FACT) {
+            (*facts)++;
+            *assumed += origins[i].grade == GRADE_ASSUMED ? 1 : 0;
+        }
+    }
+}
+
+static const char *assumed_note(const struct report *report, struct arena *arena)
+{
+    const struct cluster_spec *cluster = report->cluster->spec;
+    unsigned facts = 0;
+    unsigned assumed = 0;
+    count_facts(&device_schema, cluster->device.origins, &facts, &assumed);
+    count_facts(&cluster_schema, cluster->origins, &facts, &assumed);
+    for (uint32_t l = 0; l < cluster->level_count; l++) {
+        count_facts(&level_schema, cluster->levels[l].origins, &facts, &assumed);
+    }
+    if (assumed == 0) {
+        return NULL;
+    }
+    return arena_printf(arena,
+                        "%u of the %u numbers that describe device and links are assumed; "
+                        "`stepsim describe %s` and `stepsim describe %s` give grade and source of "
+                        "each.",
+                        assumed, facts, cluster->device.name, cluster->name);
+}
+
 void notes_write(struct report *report, struct arena *arena)
 {
     const size_t rows = sizeof note_table / sizeof note_table[0];
-    const char **notes = ARENA_ARRAY(arena, rows + 1, const char *);
+    const char **notes = ARENA_ARRAY(arena, rows + 2, const char *);
     for (size_t i = 0; i < rows; i++) {
         if (note_table[i].applies(report)) {
             notes[report->note_count++] = note_table[i].text;
         }
     }
-    const char *pending = pending_note(arena);
-    if (pending != NULL) {
-        notes[report->note_count++] = pending;
+    const char *const built[] = {assumed_note(report, arena), pending_note(arena)};
+    for (size_t i = 0; i < sizeof built / sizeof built[0]; i++) {
+        if (built[i] != NULL) {
+            notes[report->note_count++] = built[i];
+        }
     }
     report->notes = notes;
 }
