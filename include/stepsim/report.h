@@ -39,7 +39,8 @@ const char *memory_phase_name(enum memory_phase phase);
 struct stage_report {
     uint32_t stage;
     double peak_bytes;
-    double weights, gradients, optimizer, activations, logits, buffers, reserve; /* at the peak; sum to it */
+    /* At the peak; they sum to it. */
+    double weights, gradients, optimizer, activations, logits, buffers, reserve;
     enum memory_phase peak_phase;
     double compute_busy_s, end_s;
     uint32_t layers;

@@ -15,9 +15,12 @@ static double element_bytes(enum precision precision)
 {
     switch (precision) {
     case PRECISION_BF16:
-    case PRECISION_FP16: return 2.0;
-    case PRECISION_FP32: return 4.0;
-    case PRECISION_FP8: return 1.0;
+    case PRECISION_FP16:
+        return 2.0;
+    case PRECISION_FP32:
+        return 4.0;
+    case PRECISION_FP8:
+        return 1.0;
     }
     ASSERT(!"not a precision");
     return 0.0;
@@ -59,8 +62,7 @@ static void chunk_params(const struct op_graph *graph, const struct layout_chunk
     }
 }
 
-struct param_count memory_model_params(const struct op_graph *graph, uint32_t stage,
-                                       uint32_t chunk)
+struct param_count memory_model_params(const struct op_graph *graph, uint32_t stage, uint32_t chunk)
 {
     struct param_count sum = {0};
     chunk_params(graph, &graph->layout->chunks[stage * graph->layout->vpp + chunk], &sum);
@@ -110,7 +112,8 @@ static double largest_block_bytes(const struct op_graph *graph, uint32_t stage)
 {
     double largest = 0.0;
     for (uint32_t chunk = 0; chunk < graph->layout->vpp; chunk++) {
-        const struct layout_chunk *slots = &graph->layout->chunks[stage * graph->layout->vpp + chunk];
+        const struct layout_chunk *slots =
+            &graph->layout->chunks[stage * graph->layout->vpp + chunk];
         for (uint32_t i = 0; i < slots->layer_count; i++) {
             struct param_count block = {0};
             add_block(graph, graph->model->layer_kind[slots->first_layer + i], 1.0, &block);

@@ -192,8 +192,7 @@ void walk_start(const struct program_writer *writer, struct walk *walk, uint32_t
     walk->cursor.microbatch = (int32_t)microbatch;
     walk->cursor.chunk = (uint16_t)chunk;
     for (int i = 0; i < CURSOR_ENTRIES; i++) {
-        walk->cursor.entry[i] =
-            (struct program_wait){.stream = STREAM_COMPUTE, .index = NO_INDEX};
+        walk->cursor.entry[i] = (struct program_wait){.stream = STREAM_COMPUTE, .index = NO_INDEX};
     }
     walk->count = chunk_blocks(writer, chunk, walk->blocks);
     walk->position = 0;
@@ -215,8 +214,7 @@ void walk_wait(struct walk *walk, struct program_wait wait)
 
 bool walk_segment(struct program_writer *writer, struct walk *walk)
 {
-    if (walk->cursor.template == NULL ||
-        walk->cursor.next == walk->cursor.template->count) {
+    if (walk->cursor.template == NULL || walk->cursor.next == walk->cursor.template->count) {
         if (!walk_next(writer, walk)) {
             return false;
         }

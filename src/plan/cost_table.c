@@ -40,8 +40,8 @@ uint32_t cost_table_delta(struct cost_table *table, double bytes, struct arena *
     if (whole == 0) {
         return 0;
     }
-    table->deltas = grown(table->deltas, table->delta_count, &table->delta_capacity,
-                          sizeof(int64_t), arena);
+    table->deltas =
+        grown(table->deltas, table->delta_count, &table->delta_capacity, sizeof(int64_t), arena);
     table->deltas[table->delta_count] = whole;
     return table->delta_count++;
 }

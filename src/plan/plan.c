@@ -10,8 +10,7 @@
 
 double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask)
 {
-    return compute_cost(ask, builder->ask->cluster->device, false).time_s *
-           builder->compute_scale;
+    return compute_cost(ask, builder->ask->cluster->device, false).time_s * builder->compute_scale;
 }
 
 struct collective_cost plan_collective(const struct plan_builder *builder,
@@ -69,8 +68,8 @@ static void price_send(struct plan_builder *builder)
                                        .imbalance = 1.0,
                                        .span = builder->ask->graph->layout->pp_next};
     const struct collective_cost cost = plan_collective(builder, &ask);
-    builder->send_duration = cost_table_duration(
-        &builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    builder->send_duration =
+        cost_table_duration(&builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->send_bytes += cost.sent_bytes[level];
     }

@@ -28,14 +28,14 @@ uint32_t cost_table_label(struct cost_table *table, const struct program_label *
 
 /* ---- Templates ---- */
 
-#define TEMPLATE_OPS_MAX 224
+#define TEMPLATE_OPS_MAX   224
 #define TEMPLATE_WAITS_MAX 4
 
 struct template_op {
     uint8_t kind, cause, flags, stream;
-    uint8_t group;       /* enum group_slot of a collective */
+    uint8_t group; /* enum group_slot of a collective */
     uint8_t wait_count;
-    bool cut_after;      /* a pair may switch to the other list behind this compute op */
+    bool cut_after; /* a pair may switch to the other list behind this compute op */
     char pass;
     int16_t waits[TEMPLATE_WAITS_MAX]; /* positions in the template */
     uint32_t duration;
@@ -44,19 +44,20 @@ struct template_op {
     const char *name;
 };
 
-struct template {
+struct template
+{
     struct template_op *ops;
     uint32_t count;
-    double flop;                     /* executed by one rank */
-    double recompute_flop;           /* of it */
-    double sent_bytes[CAUSE_COUNT];  /* by one rank */
+    double flop;                    /* executed by one rank */
+    double recompute_flop;          /* of it */
+    double sent_bytes[CAUSE_COUNT]; /* by one rank */
 };
 
 /* Which template of a block. */
 enum template_kind {
     TEMPLATE_FORWARD,
-    TEMPLATE_BACKWARD,        /* recompute, input and weight gradient */
-    TEMPLATE_BACKWARD_INPUT,  /* recompute and input gradient */
+    TEMPLATE_BACKWARD,       /* recompute, input and weight gradient */
+    TEMPLATE_BACKWARD_INPUT, /* recompute and input gradient */
     TEMPLATE_BACKWARD_WEIGHT,
     TEMPLATE_KIND_COUNT
 };
@@ -69,12 +70,12 @@ struct plan_builder {
     struct cost_table costs;
     /* [block of the graph][recomputes][template_kind] */
     struct template templates[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
-    double compute_scale; /* growth with the number of devices */
-    bool explain;         /* costs of collectives carry their terms */
+    double compute_scale;      /* growth with the number of devices */
+    bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
     uint32_t send_duration;    /* of a message between neighbouring stages */
     double send_bytes;
-    double *sent_bytes;    /* [stage][CAUSE_COUNT] */
+    double *sent_bytes;                                    /* [stage][CAUSE_COUNT] */
     double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
 };
 
@@ -88,8 +89,7 @@ double plan_growth(const struct plan_ask *ask);
 double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask);
 struct collective_cost plan_collective(const struct plan_builder *builder,
                                        const struct collective_ask *ask);
-struct collective_ask plan_collective_ask(const struct plan_builder *builder,
-                                          const struct op *op);
+struct collective_ask plan_collective_ask(const struct plan_builder *builder, const struct op *op);
 /* A collective of a whole tensor over one group, outside blocks. */
 struct collective_cost plan_group_collective(const struct plan_builder *builder,
                                              enum collective_kind kind, enum group_slot slot,
@@ -111,7 +111,7 @@ struct program_writer {
     uint16_t chunk;
     int32_t microbatch;
     int32_t layer;
-    uint32_t boundary;              /* newest compute op when the block pass before began */
+    uint32_t boundary; /* newest compute op when the block pass before began */
     uint32_t next_boundary;
     uint32_t *swapped_out;          /* [chunk][microbatch][block] op of the copy_out stream */
     struct program_wait blocked_on; /* a blocking send that the next compute op waits for */
@@ -139,7 +139,7 @@ uint32_t program_writer_last(const struct program_writer *writer, enum stream st
 /* ---- Walks over the blocks of a chunk ---- */
 
 #define CHUNK_BLOCKS_MAX 512
-#define CURSOR_ENTRIES 3
+#define CURSOR_ENTRIES   3
 
 struct chunk_block {
     enum block_kind kind;
@@ -151,7 +151,7 @@ struct chunk_block {
 struct cursor {
     const struct template *template;
     uint32_t next;
-    uint32_t index[TEMPLATE_OPS_MAX]; /* template position -> index on its stream */
+    uint32_t index[TEMPLATE_OPS_MAX];          /* template position -> index on its stream */
     struct program_wait entry[CURSOR_ENTRIES]; /* the first compute op waits for these;
                                                   index NO_INDEX: nothing */
     int32_t microbatch, layer;

@@ -10,7 +10,7 @@
 #include <math.h>
 
 static const enum stream SLOT_STREAM[GROUP_SLOT_COUNT] = {
-    [GROUP_TP] = STREAM_TP,    [GROUP_CP] = STREAM_CP,   [GROUP_EP] = STREAM_EP,
+    [GROUP_TP] = STREAM_TP,    [GROUP_CP] = STREAM_CP,    [GROUP_EP] = STREAM_EP,
     [GROUP_ETP] = STREAM_EP,   [GROUP_DP_CP] = STREAM_DP, [GROUP_EDP] = STREAM_DP,
     [GROUP_WORLD] = STREAM_DP, [GROUP_ENDS] = STREAM_DP,
 };
@@ -132,11 +132,11 @@ static void build_all(struct plan_builder *builder, struct programs *programs)
         const struct rank_coordinates at = layout_coordinates(layout, rank);
         const uint32_t next = (at.pp + 1) % layout->pp;
         const uint32_t previous = (at.pp + layout->pp - 1) % layout->pp;
-        ranks[rank] = (struct sim_rank){
-            .rank_class = at.pp,
-            .rank = rank,
-            .peer = {layout_rank(layout, at.tp, at.cp, at.dp, next),
-                     layout_rank(layout, at.tp, at.cp, at.dp, previous)}};
+        ranks[rank] =
+            (struct sim_rank){.rank_class = at.pp,
+                              .rank = rank,
+                              .peer = {layout_rank(layout, at.tp, at.cp, at.dp, next),
+                                       layout_rank(layout, at.tp, at.cp, at.dp, previous)}};
         for (int slot = 0; slot < GROUP_SLOT_COUNT; slot++) {
             ranks[rank].group[slot] = NO_INDEX;
         }

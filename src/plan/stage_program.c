@@ -11,8 +11,7 @@
 
 enum direction { FORWARD, BACKWARD };
 
-static uint32_t message_key(const struct layout *layout, uint32_t microbatch,
-                            uint32_t model_chunk)
+static uint32_t message_key(const struct layout *layout, uint32_t microbatch, uint32_t model_chunk)
 {
     return microbatch * layout->pp * layout->vpp + model_chunk;
 }
@@ -69,16 +68,15 @@ static struct program_wait receive(struct program_writer *writer, enum direction
         .name = direction == FORWARD ? "recv_activation" : "recv_gradient",
         .pass = direction == FORWARD ? 'F' : 'B'};
     at_border(writer, microbatch, chunk);
-    ASSERT(writer->builder
-               ->recv_ordinal[direction][message_key(layout, microbatch, model_chunk)] ==
+    ASSERT(writer->builder->recv_ordinal[direction][message_key(layout, microbatch, model_chunk)] ==
            writer->messages);
     writer->messages++;
     return (struct program_wait){.stream = STREAM_RECV,
                                  .index = program_writer_add(writer, &draft)};
 }
 
-static void transmit(struct program_writer *writer, enum direction direction,
-                     uint32_t microbatch, uint32_t chunk)
+static void transmit(struct program_writer *writer, enum direction direction, uint32_t microbatch,
+                     uint32_t chunk)
 {
     struct plan_builder *builder = writer->builder;
     const struct layout *layout = builder->ask->graph->layout;
@@ -111,8 +109,8 @@ static void enter(struct program_writer *writer, struct walk *walk, uint32_t mic
 {
     walk_start(writer, walk, microbatch, chunk, which);
     if (which != TEMPLATE_BACKWARD_WEIGHT) {
-        walk_wait(walk, receive(writer, which == TEMPLATE_FORWARD ? FORWARD : BACKWARD,
-                                microbatch, chunk));
+        walk_wait(walk, receive(writer, which == TEMPLATE_FORWARD ? FORWARD : BACKWARD, microbatch,
+                                chunk));
     }
     walk_wait(walk, writer->blocked_on);
     writer->blocked_on.index = NO_INDEX;
@@ -205,14 +203,41 @@ void stage_actions_write(struct program_writer *writer)
     }
 }
 
-static void number_message(struct plan_builder *builder, uint32_t stage, enum direction direction,
-                           uint32_t microbatch, uint32_t chunk, uint32_t *next)
+/* One pass over the border of a chunk. */
+struct crossing {
+    enum direction direction;
+    uint32_t microbatch, chunk;
+};
+
+static void number_message(struct plan_builder *builder, uint32_t stage, struct crossing crossing,
+                           uint32_t *next)
 {
     const struct layout *layout = builder->ask->graph->layout;
-    const uint32_t model_chunk = layout_model_chunk(layout, stage, chunk);
-    if (other_end(layout, stage, model_chunk, direction == BACKWARD) != NO_INDEX) {
-        builder->recv_ordinal[direction][message_key(layout, microbatch, model_chunk)] =
-            (*next)++;
+    const uint32_t model_chunk = layout_model_chunk(layout, stage, crossing.chunk);
+    const bool up = crossing.direction == BACKWARD;
+    if (other_end(layout, stage, model_chunk, up) != NO_INDEX) {
+        const uint32_t key = message_key(layout, crossing.microbatch, model_chunk);
+        builder->recv_ordinal[crossing.direction][key] = (*next)++;
+    }
+}
+
+/* Numbers what one action receives, in the order in which it posts its recvs. */
+static void number_action(struct plan_builder *builder, uint32_t stage,
+                          const struct order_action *action, uint32_t *next)
+{
+    const enum order_kind kind = (enum order_kind)action->kind;
+    const bool pair = kind == ORDER_FB || kind == ORDER_FBI;
+    if (pair) {
+        const struct crossing back = {BACKWARD, action->back_microbatch, action->back_chunk};
+        number_message(builder, stage, back, next);
+    }
+    if (kind == ORDER_B || kind == ORDER_BI) {
+        const struct crossing back = {BACKWARD, action->microbatch, action->chunk};
+        number_message(builder, stage, back, next);
+    }
+    if (kind == ORDER_F || pair) {
+        const struct crossing forward = {FORWARD, action->microbatch, action->chunk};
+        number_message(builder, stage, forward, next);
     }
 }
 
@@ -226,19 +251,7 @@ void messages_number(struct plan_builder *builder)
     for (uint32_t stage = 0; stage < order->stage_count; stage++) {
         uint32_t next = 0;
         for (uint32_t i = 0; i < order->action_count[stage]; i++) {
-            const struct order_action *action = &order->actions[stage][i];
-            const enum order_kind kind = (enum order_kind)action->kind;
-            if (kind == ORDER_FB || kind == ORDER_FBI) {
-                number_message(builder, stage, BACKWARD, action->back_microbatch,
-                               action->back_chunk, &next);
-            }
-            if (kind == ORDER_B || kind == ORDER_BI) {
-                number_message(builder, stage, BACKWARD, action->microbatch, action->chunk,
-                               &next);
-            }
-            if (kind == ORDER_F || kind == ORDER_FB || kind == ORDER_FBI) {
-                number_message(builder, stage, FORWARD, action->microbatch, action->chunk, &next);
-            }
+            number_action(builder, stage, &order->actions[stage][i], &next);
         }
     }
 }

@@ -25,29 +25,37 @@ static double gradient_bytes(const struct program_writer *writer)
     return scenario_of(writer)->precision.gradients == PRECISION_FP32 ? 4.0 : 2.0;
 }
 
-/* Appends a collective of a whole tensor to the dp stream; NO_INDEX if there is nothing. */
-static uint32_t add_collective(struct program_writer *writer, const char *name,
-                               enum collective_kind kind, enum group_slot slot, double bytes,
-                               struct program_wait wait, bool overlapped)
+/* A collective of a whole tensor on the dp stream. */
+struct reduction {
+    const char *name;
+    enum collective_kind kind;
+    enum group_slot slot;
+    double bytes;
+    bool overlapped; /* beside compute */
+};
+
+/* Appends it behind the newest compute op; NO_INDEX if there is nothing to send. */
+static uint32_t add_collective(struct program_writer *writer, const struct reduction *reduction)
 {
     struct plan_builder *builder = writer->builder;
-    if (bytes <= 0.0 || builder->ask->graph->layout->spans[slot].size < 2) {
+    if (reduction->bytes <= 0.0 || builder->ask->graph->layout->spans[reduction->slot].size < 2) {
         return NO_INDEX;
     }
-    const struct collective_cost cost = plan_group_collective(builder, kind, slot, bytes);
-    const double factor = overlapped ? builder->ask->cluster->device->contention_comm : 1.0;
+    const struct collective_cost cost =
+        plan_group_collective(builder, reduction->kind, reduction->slot, reduction->bytes);
+    const double factor =
+        reduction->overlapped ? builder->ask->cluster->device->contention_comm : 1.0;
     struct op_draft draft = {
         .stream = STREAM_DP,
         .op = {.kind = PROGRAM_OP_COLLECTIVE,
                .cause = CAUSE_DP,
-               .flags = overlapped ? PROGRAM_OP_CONTENDS : 0,
-               .peer = slot,
-               .duration = cost_table_duration(&builder->costs,
-                                               sim_time_from_seconds(cost.time_s * factor),
-                                               builder->arena)},
-        .name = name,
+               .flags = reduction->overlapped ? PROGRAM_OP_CONTENDS : 0,
+               .peer = reduction->slot,
+               .duration = cost_table_duration(
+                   &builder->costs, sim_time_from_seconds(cost.time_s * factor), builder->arena)},
+        .name = reduction->name,
         .pass = 'O'};
-    draft_wait(&draft, (enum stream)wait.stream, wait.index);
+    draft_wait(&draft, STREAM_COMPUTE, program_writer_last(writer, STREAM_COMPUTE));
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->sent_bytes[writer->stage * CAUSE_COUNT + CAUSE_DP] += cost.sent_bytes[level];
     }
@@ -63,14 +71,20 @@ static uint32_t add_both(struct program_writer *writer, const struct shard_names
                          enum collective_kind kind, const struct param_count *params,
                          double bytes_per_param)
 {
-    const struct program_wait wait = {.stream = STREAM_COMPUTE,
-                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
     const bool overlapped = writer->phase != PHASE_OPTIMIZER;
     const double dense = params->tp_sharded + params->tp_replicated;
-    const uint32_t a = add_collective(writer, names->dense, kind, GROUP_DP_CP,
-                                      dense * bytes_per_param, wait, overlapped);
-    const uint32_t b = add_collective(writer, names->expert, kind, GROUP_EDP,
-                                      params->expert * bytes_per_param, wait, overlapped);
+    const struct reduction first = {.name = names->dense,
+                                    .kind = kind,
+                                    .slot = GROUP_DP_CP,
+                                    .bytes = dense * bytes_per_param,
+                                    .overlapped = overlapped};
+    const struct reduction second = {.name = names->expert,
+                                     .kind = kind,
+                                     .slot = GROUP_EDP,
+                                     .bytes = params->expert * bytes_per_param,
+                                     .overlapped = overlapped};
+    const uint32_t a = add_collective(writer, &first);
+    const uint32_t b = add_collective(writer, &second);
     return b != NO_INDEX ? b : a;
 }
 
@@ -82,8 +96,8 @@ static void reduce_chunk(struct program_writer *writer, uint32_t chunk)
     const struct param_count params =
         memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
     const bool sharded = scenario_of(writer)->parallel.zero >= 1;
-    add_both(writer, &REDUCE, sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE,
-             &params, gradient_bytes(writer));
+    add_both(writer, &REDUCE, sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, &params,
+             gradient_bytes(writer));
 }
 
 static uint32_t gather_chunk(struct program_writer *writer, uint32_t chunk)
@@ -179,18 +193,19 @@ static void add_optimizer(struct program_writer *writer)
     const struct compute_ask norm = {
         .kind = COMPUTE_OPTIMIZER, .bytes = params * gradients, .kernels = 1.0};
     add_compute(writer, "gradient_norm", CAUSE_OPTIMIZER, plan_compute_s(builder, &norm), 0.0);
-    const struct program_wait wait = {.stream = STREAM_COMPUTE,
-                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
-    add_collective(writer, "gradient_norm.all_reduce", COLLECTIVE_ALL_REDUCE, GROUP_WORLD, 8.0,
-                   wait, false);
+    const struct reduction norms = {.name = "gradient_norm.all_reduce",
+                                    .kind = COLLECTIVE_ALL_REDUCE,
+                                    .slot = GROUP_WORLD,
+                                    .bytes = 8.0};
+    add_collective(writer, &norms);
     /* Master and both moments are read and written, gradients read, weights written. */
-    const double states = 2.0 * (element(scenario->precision.master) +
-                                 2.0 * element(scenario->precision.moments));
-    const struct compute_ask update = {
-        .kind = COMPUTE_OPTIMIZER,
-        .bytes = params * (states + gradients + 2.0) +
-                 param_count_sum(&memory.params) * gradients, /* gradients set to zero */
-        .kernels = 2.0};
+    const double states =
+        2.0 * (element(scenario->precision.master) + 2.0 * element(scenario->precision.moments));
+    const struct compute_ask update = {.kind = COMPUTE_OPTIMIZER,
+                                       .bytes = params * (states + gradients + 2.0) +
+                                                param_count_sum(&memory.params) *
+                                                    gradients, /* gradients set to zero */
+                                       .kernels = 2.0};
     const double update_s = plan_compute_s(builder, &update);
     if (scenario->swap.optimizer) {
         swap_optimizer_write(writer, params * states / 2.0, update_s);
@@ -210,10 +225,11 @@ static void add_tied_embedding(struct program_writer *writer)
     }
     const double elements = (double)graph->model->spec->vocab_size *
                             (double)graph->model->spec->hidden_size / (double)layout->tp;
-    const struct program_wait wait = {.stream = STREAM_COMPUTE,
-                                      .index = program_writer_last(writer, STREAM_COMPUTE)};
-    add_collective(writer, "tied_embedding.all_reduce", COLLECTIVE_ALL_REDUCE, GROUP_ENDS,
-                   elements * gradient_bytes(writer), wait, false);
+    const struct reduction tied = {.name = "tied_embedding.all_reduce",
+                                   .kind = COLLECTIVE_ALL_REDUCE,
+                                   .slot = GROUP_ENDS,
+                                   .bytes = elements * gradient_bytes(writer)};
+    add_collective(writer, &tied);
 }
 
 void stage_end_write(struct program_writer *writer)
@@ -231,8 +247,8 @@ void stage_end_write(struct program_writer *writer)
     }
     add_tied_embedding(writer);
     add_optimizer(writer);
-    const bool gathered = scenario->parallel.zero == 0 || scenario->parallel.zero == 3 ||
-                          gathers_at_start(scenario);
+    const bool gathered =
+        scenario->parallel.zero == 0 || scenario->parallel.zero == 3 || gathers_at_start(scenario);
     for (uint32_t chunk = 0; chunk < vpp && !gathered; chunk++) {
         writer->chunk = (uint16_t)chunk;
         gather_chunk(writer, chunk);

@@ -20,8 +20,8 @@ static double link_bytes_per_s(const struct plan_builder *builder, enum stream d
 {
     const struct cluster_spec *spec = builder->ask->cluster->spec;
     const struct device_spec *device = builder->ask->cluster->device;
-    const double own = direction == STREAM_COPY_OUT ? device->host_down_bytes_per_s
-                                                    : device->host_up_bytes_per_s;
+    const double own =
+        direction == STREAM_COPY_OUT ? device->host_down_bytes_per_s : device->host_up_bytes_per_s;
     return fmin(own, spec->host_bytes_per_s / (double)spec->devices_per_node);
 }
 
@@ -91,8 +91,7 @@ void swap_out_write(struct program_writer *writer, const struct walk *walk, uint
         .direction = STREAM_COPY_OUT,
         .name = "swap_out",
         .bytes = bytes,
-        .waits = {{.stream = STREAM_COMPUTE,
-                   .index = program_writer_last(writer, STREAM_COMPUTE)},
+        .waits = {{.stream = STREAM_COMPUTE, .index = program_writer_last(writer, STREAM_COMPUTE)},
                   {.stream = STREAM_COMPUTE, .index = NO_INDEX}}};
     writer->layer = walk->blocks[block].layer;
     *slot_of(writer, walk, block) = add_copy(writer, &copy);

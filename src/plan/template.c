@@ -25,9 +25,9 @@ struct template_writer {
     const struct op_list *list;
     const struct block_ops *block;
     int16_t position[TEMPLATE_OPS_MAX]; /* op of the list -> op of the template */
-    bool open;           /* the last compute op may grow */
-    int16_t rest;        /* of a fused kernel, which the next compute op waits for; -1: none */
-    bool recompute;      /* ops count as recompute */
+    bool open;                          /* the last compute op may grow */
+    int16_t rest;   /* of a fused kernel, which the next compute op waits for; -1: none */
+    bool recompute; /* ops count as recompute */
     char pass;
     double compute_s, comm_s, kernels;
 };
@@ -35,15 +35,22 @@ struct template_writer {
 static enum time_cause stream_cause(enum stream stream)
 {
     switch (stream) {
-    case STREAM_TP: return CAUSE_TP;
-    case STREAM_EP: return CAUSE_EP;
-    case STREAM_CP: return CAUSE_CP;
-    case STREAM_DP: return CAUSE_DP;
+    case STREAM_TP:
+        return CAUSE_TP;
+    case STREAM_EP:
+        return CAUSE_EP;
+    case STREAM_CP:
+        return CAUSE_CP;
+    case STREAM_DP:
+        return CAUSE_DP;
     case STREAM_SEND:
-    case STREAM_RECV: return CAUSE_PP;
+    case STREAM_RECV:
+        return CAUSE_PP;
     case STREAM_COPY_OUT:
-    case STREAM_COPY_IN: return CAUSE_SWAP;
-    default: return CAUSE_COMPUTE;
+    case STREAM_COPY_IN:
+        return CAUSE_SWAP;
+    default:
+        return CAUSE_COMPUTE;
     }
 }
 
@@ -99,8 +106,8 @@ static void add_fused_rest(struct template_writer *writer, const struct op *coll
 {
     struct plan_builder *builder = writer->builder;
     const struct device_spec *device = builder->ask->cluster->device;
-    const bool coc = builder->ask->graph->scenario->overlap.matmul_collective ==
-                     MATMUL_COLLECTIVE_COC;
+    const bool coc =
+        builder->ask->graph->scenario->overlap.matmul_collective == MATMUL_COLLECTIVE_COC;
     const double share = coc ? device->coc_exposed_ratio : device->mc2_exposed_ratio;
     const struct collective_ask ask = plan_collective_ask(builder, collective);
     const struct collective_cost cost = plan_collective(builder, &ask);
@@ -114,8 +121,8 @@ static void add_fused_rest(struct template_writer *writer, const struct op *coll
         .stream = (uint8_t)collective->stream,
         .group = (uint8_t)collective->group,
         .pass = writer->pass,
-        .duration = cost_table_duration(&builder->costs, sim_time_from_seconds(rest),
-                                        builder->arena),
+        .duration =
+            cost_table_duration(&builder->costs, sim_time_from_seconds(rest), builder->arena),
         .name = collective->name,
     };
     add_wait(op, matmul);
@@ -197,8 +204,7 @@ static void write_collective(struct template_writer *writer, uint32_t index)
     const struct collective_ask ask = plan_collective_ask(builder, op);
     const struct collective_cost cost = plan_collective(builder, &ask);
     const bool overlapped = hides(writer->list, index);
-    const double contended_s =
-        cost.time_s * builder->ask->cluster->device->contention_comm;
+    const double contended_s = cost.time_s * builder->ask->cluster->device->contention_comm;
     const double seconds = overlapped ? contended_s : cost.time_s;
     if (writer->template->count > 0 && op->stream == STREAM_EP) {
         struct template_op *last = &writer->template->ops[writer->template->count - 1];
@@ -304,20 +310,21 @@ static struct pass_deltas pass_deltas(const struct plan_builder *builder,
     const struct kept_bytes kept = memory_model_kept(builder->ask->graph, block, recompute, 1.0);
     switch (which) {
     case TEMPLATE_FORWARD:
-        return (struct pass_deltas){
-            .start = kept.until_backward + kept.until_weight + block->workspace_forward_bytes,
-            .end = -block->workspace_forward_bytes};
+        return (struct pass_deltas){.start = kept.until_backward + kept.until_weight +
+                                             block->workspace_forward_bytes,
+                                    .end = -block->workspace_forward_bytes};
     case TEMPLATE_BACKWARD:
-        return (struct pass_deltas){
-            .start = kept.recomputed + block->workspace_backward_bytes,
-            .end = -kept.recomputed - block->workspace_backward_bytes - kept.until_backward -
-                   kept.until_weight};
+        return (struct pass_deltas){.start = kept.recomputed + block->workspace_backward_bytes,
+                                    .end = -kept.recomputed - block->workspace_backward_bytes -
+                                           kept.until_backward - kept.until_weight};
     case TEMPLATE_BACKWARD_INPUT:
-        return (struct pass_deltas){
-            .start = kept.recomputed + block->workspace_backward_bytes,
-            .end = -kept.recomputed - block->workspace_backward_bytes - kept.until_backward};
-    case TEMPLATE_BACKWARD_WEIGHT: return (struct pass_deltas){.end = -kept.until_weight};
-    case TEMPLATE_KIND_COUNT: break;
+        return (struct pass_deltas){.start = kept.recomputed + block->workspace_backward_bytes,
+                                    .end = -kept.recomputed - block->workspace_backward_bytes -
+                                           kept.until_backward};
+    case TEMPLATE_BACKWARD_WEIGHT:
+        return (struct pass_deltas){.end = -kept.until_weight};
+    case TEMPLATE_KIND_COUNT:
+        break;
     }
     ASSERT(!"not a template");
     return (struct pass_deltas){0};
@@ -347,23 +354,31 @@ static void build_template(struct plan_builder *builder, const struct block_ops 
     const uint32_t index = (uint32_t)(block - builder->ask->graph->blocks);
     struct template *template = &builder->templates[index][recompute][which];
     template->ops = ARENA_ARRAY(builder->arena, TEMPLATE_OPS_MAX, struct template_op);
-    struct template_writer writer = {
-        .builder = builder,
-        .template = template,
-        .block = block,
-        .rest = -1,
-        .pass = passes[which]};
+    struct template_writer writer = {.builder = builder,
+                                     .template = template,
+                                     .block = block,
+                                     .rest = -1,
+                                     .pass = passes[which]};
     if (recompute && (which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_INPUT)) {
         writer.recompute = true;
         write_list(&writer, &block->pass[PASS_RECOMPUTE]);
         writer.recompute = false;
     }
     switch (which) {
-    case TEMPLATE_FORWARD: write_list(&writer, &block->pass[PASS_FORWARD]); break;
-    case TEMPLATE_BACKWARD: write_list(&writer, &block->backward); break;
-    case TEMPLATE_BACKWARD_INPUT: write_list(&writer, &block->pass[PASS_BACKWARD_INPUT]); break;
-    case TEMPLATE_BACKWARD_WEIGHT: write_list(&writer, &block->pass[PASS_BACKWARD_WEIGHT]); break;
-    case TEMPLATE_KIND_COUNT: break;
+    case TEMPLATE_FORWARD:
+        write_list(&writer, &block->pass[PASS_FORWARD]);
+        break;
+    case TEMPLATE_BACKWARD:
+        write_list(&writer, &block->backward);
+        break;
+    case TEMPLATE_BACKWARD_INPUT:
+        write_list(&writer, &block->pass[PASS_BACKWARD_INPUT]);
+        break;
+    case TEMPLATE_BACKWARD_WEIGHT:
+        write_list(&writer, &block->pass[PASS_BACKWARD_WEIGHT]);
+        break;
+    case TEMPLATE_KIND_COUNT:
+        break;
     }
     write_host(&writer);
     set_deltas(&writer, pass_deltas(builder, block, recompute, which));

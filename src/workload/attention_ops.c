@@ -14,11 +14,11 @@
 #define RING_PARTS_MAX 8
 
 struct attention_sizes {
-    double heads;       /* per tensor rank */
-    double kv_heads;    /* per tensor rank; replicated when fewer than ranks */
+    double heads;    /* per tensor rank */
+    double kv_heads; /* per tensor rank; replicated when fewer than ranks */
     double qk_dim, v_dim;
-    double ulysses;     /* ranks of the head exchange, 1: none */
-    double ring;        /* ranks of the ring, 1: none */
+    double ulysses; /* ranks of the head exchange, 1: none */
+    double ring;    /* ranks of the ring, 1: none */
     double q_bytes, k_bytes, v_bytes, out_bytes;
 };
 
@@ -174,8 +174,8 @@ static void projections_forward(struct op_writer *writer, int16_t after)
         struct linear linears[3];
         mla_linears(sizes, linears);
         op_column_forward(writer, &linears[0], after);
-        norm_forward(writer, "latent_norm",
-                     (double)(spec->q_lora_rank + spec->kv_lora_rank), OP_NONE);
+        norm_forward(writer, "latent_norm", (double)(spec->q_lora_rank + spec->kv_lora_rank),
+                     OP_NONE);
         op_column_forward(writer, &linears[1], OP_NONE);
         writer->module = module | MODULE_QKV | MODULE_MLA_KV_UP_PROJ;
         op_column_forward(writer, &linears[2], OP_NONE);
@@ -240,8 +240,7 @@ static int16_t attention_part(struct op_writer *writer, const char *name,
     return index;
 }
 
-static int16_t head_exchange(struct op_writer *writer, const char *name, double bytes,
-                             double ranks)
+static int16_t head_exchange(struct op_writer *writer, const char *name, double bytes, double ranks)
 {
     const struct op_collective collective = {.name = name,
                                              .kind = COLLECTIVE_ALL_TO_ALL,
@@ -255,11 +254,11 @@ static int16_t head_exchange(struct op_writer *writer, const char *name, double 
     return index;
 }
 
-static const char *const RING_NAMES[RING_PARTS_MAX] = {
-    "ring.0", "ring.1", "ring.2", "ring.3", "ring.4", "ring.5", "ring.6", "ring.7"};
-static const char *const CORE_NAMES[RING_PARTS_MAX] = {
-    "attention", "attention.1", "attention.2", "attention.3",
-    "attention.4", "attention.5", "attention.6", "attention.7"};
+static const char *const RING_NAMES[RING_PARTS_MAX] = {"ring.0", "ring.1", "ring.2", "ring.3",
+                                                       "ring.4", "ring.5", "ring.6", "ring.7"};
+static const char *const CORE_NAMES[RING_PARTS_MAX] = {"attention",   "attention.1", "attention.2",
+                                                       "attention.3", "attention.4", "attention.5",
+                                                       "attention.6", "attention.7"};
 static const char *const CORE_GRAD_NAMES[RING_PARTS_MAX] = {
     "attention.grad",   "attention.grad.1", "attention.grad.2", "attention.grad.3",
     "attention.grad.4", "attention.grad.5", "attention.grad.6", "attention.grad.7"};
@@ -382,17 +381,18 @@ void attention_saved(const struct op_sizes *sizes, bool windowed, struct block_o
                                            .module = MODULE_NORM,
                                            .for_weight = true});
     if (spec->kind == ATTENTION_MLA) {
-        const double latent = sizes->tokens_norm * ELEMENT_BYTES *
-                              (double)(spec->q_lora_rank + spec->kv_lora_rank);
-        op_saved(block, &(struct saved_tensor){
-                            .name = "latent", .bytes = latent, .module = MODULE_QKV});
+        const double latent =
+            sizes->tokens_norm * ELEMENT_BYTES * (double)(spec->q_lora_rank + spec->kv_lora_rank);
+        op_saved(block,
+                 &(struct saved_tensor){.name = "latent", .bytes = latent, .module = MODULE_QKV});
         op_saved(block, &(struct saved_tensor){.name = "latent_norm",
                                                .bytes = latent,
                                                .module = MODULE_QKV | MODULE_NORM,
                                                .for_weight = true});
     }
-    op_saved(block, &(struct saved_tensor){
-                        .name = "q", .bytes = size.q_bytes, .module = MODULE_QKV | MODULE_ATTENTION});
+    op_saved(block, &(struct saved_tensor){.name = "q",
+                                           .bytes = size.q_bytes,
+                                           .module = MODULE_QKV | MODULE_ATTENTION});
     const uint32_t kv = MODULE_QKV | MODULE_ATTENTION |
                         (spec->kind == ATTENTION_MLA ? (uint32_t)MODULE_MLA_KV_UP_PROJ : 0u);
     op_saved(block, &(struct saved_tensor){.name = "k", .bytes = size.k_bytes, .module = kv});

@@ -103,14 +103,12 @@ void head_saved(const struct op_sizes *sizes, struct block_ops *block)
 {
     const double shard = sizes->tokens_norm * sizes->hidden * ELEMENT_BYTES;
     op_saved(block, &(struct saved_tensor){.name = "input", .bytes = shard});
-    op_saved(block, &(struct saved_tensor){.name = "final_norm",
-                                           .bytes = shard,
-                                           .module = MODULE_NORM,
-                                           .for_weight = true});
+    op_saved(block,
+             &(struct saved_tensor){
+                 .name = "final_norm", .bytes = shard, .module = MODULE_NORM, .for_weight = true});
     const double chunks = (double)sizes->scenario->memory.logits_chunks;
     const double logits = sizes->tokens * (double)sizes->model->spec->vocab_size / sizes->tp;
-    const double per_logit =
-        ELEMENT_BYTES + (sizes->scenario->fusion.cross_entropy ? 0.0 : 4.0);
+    const double per_logit = ELEMENT_BYTES + (sizes->scenario->fusion.cross_entropy ? 0.0 : 4.0);
     op_saved(block, &(struct saved_tensor){.name = "logits", .bytes = logits * per_logit / chunks});
 }
 

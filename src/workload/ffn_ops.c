@@ -25,8 +25,8 @@ double activation_kernels(const struct op_sizes *sizes)
 static double width(const struct op_sizes *sizes, bool shared)
 {
     const struct model_spec *spec = sizes->model->spec;
-    const double whole = shared ? (double)spec->moe.shared_intermediate_size
-                                : (double)spec->ffn_intermediate_size;
+    const double whole =
+        shared ? (double)spec->moe.shared_intermediate_size : (double)spec->ffn_intermediate_size;
     return whole / sizes->tp;
 }
 
@@ -145,10 +145,9 @@ void ffn_entry_saved(const struct op_sizes *sizes, struct block_ops *block)
 {
     const double shard = sizes->tokens_norm * sizes->hidden * ELEMENT_BYTES;
     op_saved(block, &(struct saved_tensor){.name = "ffn_input", .bytes = shard});
-    op_saved(block, &(struct saved_tensor){.name = "ffn_norm",
-                                           .bytes = shard,
-                                           .module = MODULE_NORM,
-                                           .for_weight = true});
+    op_saved(block,
+             &(struct saved_tensor){
+                 .name = "ffn_norm", .bytes = shard, .module = MODULE_NORM, .for_weight = true});
     if (sizes->model->spec->norms_per_layer == 4) {
         op_saved(block, &(struct saved_tensor){.name = "ffn_post_norm_input", .bytes = shard});
     }

@@ -22,10 +22,10 @@
 #include "ffn_ops.h"
 
 struct moe_sizes {
-    double entry;    /* tokens with which a rank enters */
+    double entry; /* tokens with which a rank enters */
     double top_k;
-    double rows;     /* expert rows of a rank */
-    double local;    /* experts of a rank */
+    double rows;         /* expert rows of a rank */
+    double local;        /* experts of a rank */
     double expert_width; /* per expert and etp rank */
     double copy_bytes;   /* entry * top_k * hidden */
     double token_bytes;  /* entry * hidden */
@@ -237,8 +237,8 @@ int16_t moe_forward(struct op_writer *writer, int16_t after)
 {
     const struct op_sizes *sizes = writer->sizes;
     const struct moe_sizes size = moe_sizes(sizes);
-    const bool overlap = sizes->scenario->moe.overlap_shared_expert ||
-                         sizes->scenario->moe.overlap_intra_layer;
+    const bool overlap =
+        sizes->scenario->moe.overlap_shared_expert || sizes->scenario->moe.overlap_intra_layer;
     norm_forward(writer, "ffn_norm", sizes->hidden, after);
     writer->module = MODULE_MOE_LAYER;
     router_forward(writer);
@@ -277,14 +277,13 @@ int16_t moe_backward(struct op_writer *writer, int16_t after)
 {
     const struct op_sizes *sizes = writer->sizes;
     const struct moe_sizes size = moe_sizes(sizes);
-    const bool overlap = sizes->scenario->moe.overlap_shared_expert ||
-                         sizes->scenario->moe.overlap_intra_layer;
+    const bool overlap =
+        sizes->scenario->moe.overlap_shared_expert || sizes->scenario->moe.overlap_intra_layer;
     if (sizes->model->spec->norms_per_layer == 4) {
         after = norm_backward(writer, "ffn_post_norm.grad", sizes->hidden, after);
     }
-    const int16_t unpermute = op_permute(writer, "unpermute.grad",
-                                         size.copy_bytes + size.token_bytes,
-                                         permute_kernels(sizes, 6.0));
+    const int16_t unpermute = op_permute(
+        writer, "unpermute.grad", size.copy_bytes + size.token_bytes, permute_kernels(sizes, 6.0));
     op_wait(writer, unpermute, after);
     const int16_t arrived = exchange(writer, COMBINE_GRAD, true, OP_NONE);
     int16_t shared = OP_NONE;

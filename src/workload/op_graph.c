@@ -61,15 +61,23 @@ static void write_forward(struct op_writer *writer, const struct model *model,
 {
     int16_t ready = OP_NONE;
     switch (block->kind) {
-    case BLOCK_EMBEDDING: ready = embedding_forward(writer, ready); break;
+    case BLOCK_EMBEDDING:
+        ready = embedding_forward(writer, ready);
+        break;
     case BLOCK_DENSE:
-    case BLOCK_MOE: ready = layer_forward(writer, block->moe, block->windowed, ready); break;
+    case BLOCK_MOE:
+        ready = layer_forward(writer, block->moe, block->windowed, ready);
+        break;
     case BLOCK_MTP:
         ready = mtp_entry_forward(writer, ready);
         ready = layer_forward(writer, model->mtp_layer_kind == BLOCK_MOE, block->windowed, ready);
         break;
-    case BLOCK_HEAD: ready = head_forward(writer, ready); break;
-    case BLOCK_KIND_COUNT: ASSERT(!"not a block"); break;
+    case BLOCK_HEAD:
+        ready = head_forward(writer, ready);
+        break;
+    case BLOCK_KIND_COUNT:
+        ASSERT(!"not a block");
+        break;
     }
     close_list(writer, ready);
 }
@@ -79,23 +87,31 @@ static void write_backward(struct op_writer *writer, const struct model *model,
 {
     int16_t ready = OP_NONE;
     switch (block->kind) {
-    case BLOCK_EMBEDDING: ready = embedding_backward(writer, ready); break;
+    case BLOCK_EMBEDDING:
+        ready = embedding_backward(writer, ready);
+        break;
     case BLOCK_DENSE:
-    case BLOCK_MOE: ready = layer_backward(writer, block->moe, block->windowed, ready); break;
+    case BLOCK_MOE:
+        ready = layer_backward(writer, block->moe, block->windowed, ready);
+        break;
     case BLOCK_MTP:
         ready = layer_backward(writer, model->mtp_layer_kind == BLOCK_MOE, block->windowed, ready);
         ready = mtp_entry_backward(writer, ready);
         break;
-    case BLOCK_HEAD: ready = head_backward(writer, ready); break;
-    case BLOCK_KIND_COUNT: ASSERT(!"not a block"); break;
+    case BLOCK_HEAD:
+        ready = head_backward(writer, ready);
+        break;
+    case BLOCK_KIND_COUNT:
+        ASSERT(!"not a block");
+        break;
     }
     close_list(writer, ready);
 }
 
 static void write_saved(const struct op_sizes *sizes, struct block_ops *block)
 {
-    const bool layer = block->kind == BLOCK_DENSE || block->kind == BLOCK_MOE ||
-                       block->kind == BLOCK_MTP;
+    const bool layer =
+        block->kind == BLOCK_DENSE || block->kind == BLOCK_MOE || block->kind == BLOCK_MTP;
     if (block->kind == BLOCK_MTP) {
         mtp_entry_saved(sizes, block);
     }
@@ -177,8 +193,7 @@ static void workspaces(const struct op_sizes *sizes, struct block_ops *block)
     }
 }
 
-static void build_block(struct block_ops *block, const struct op_sizes *sizes,
-                        struct arena *arena)
+static void build_block(struct block_ops *block, const struct op_sizes *sizes, struct arena *arena)
 {
     struct op_writer writer;
     op_writer_start(&writer, sizes, arena);
@@ -187,8 +202,8 @@ static void build_block(struct block_ops *block, const struct op_sizes *sizes,
     op_writer_start(&writer, sizes, arena);
     write_backward(&writer, sizes->model, block);
     block->backward = op_writer_finish(&writer);
-    block->pass[PASS_RECOMPUTE] = filtered(&block->pass[PASS_FORWARD], in_modules,
-                                           sizes->scenario->recompute.modules, arena);
+    block->pass[PASS_RECOMPUTE] =
+        filtered(&block->pass[PASS_FORWARD], in_modules, sizes->scenario->recompute.modules, arena);
     block->pass[PASS_BACKWARD_INPUT] = filtered(&block->backward, of_weight, 0, arena);
     block->pass[PASS_BACKWARD_WEIGHT] = filtered(&block->backward, of_weight, 1, arena);
     write_saved(sizes, block);
@@ -202,8 +217,7 @@ static bool layer_windowed(const struct model *model, uint32_t layer)
     return model->layer_windowed != NULL && model->layer_windowed[layer];
 }
 
-static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes,
-                         struct arena *arena)
+static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes, struct arena *arena)
 {
     struct block_ops *blocks = ARENA_ARRAY(arena, BLOCKS_MAX, struct block_ops);
     const struct model *model = graph->model;
@@ -221,8 +235,8 @@ static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes,
             struct block_ops *block = &blocks[graph->block_count++];
             block->kind = (enum block_kind)kind;
             block->windowed = windowed != 0;
-            block->moe = kind == BLOCK_MOE ||
-                         (kind == BLOCK_MTP && model->mtp_layer_kind == BLOCK_MOE);
+            block->moe =
+                kind == BLOCK_MOE || (kind == BLOCK_MTP && model->mtp_layer_kind == BLOCK_MOE);
             build_block(block, sizes, arena);
         }
     }
@@ -291,8 +305,10 @@ bool op_graph_recomputes(const struct op_graph *graph, uint32_t stage, uint32_t 
     }
     switch (spec->method) {
     case RECOMPUTE_ALL:
-    case RECOMPUTE_UNIFORM: return true;
-    case RECOMPUTE_BLOCK: return index < spec->layers;
+    case RECOMPUTE_UNIFORM:
+        return true;
+    case RECOMPUTE_BLOCK:
+        return index < spec->layers;
     case RECOMPUTE_PER_STAGE: {
         uint32_t before = 0; /* layers of earlier chunks of this stage */
         for (uint32_t c = 0; c < chunk; c++) {
@@ -314,11 +330,16 @@ double op_flop(const struct op *op)
         2.0 * ask->batch * ask->heads * ask->queries * ask->keys * (ask->qk_dim + ask->v_dim);
     switch (ask->kind) {
     case COMPUTE_MATMUL:
-    case COMPUTE_GROUPED_MATMUL: return 2.0 * ask->groups * ask->m * ask->n * ask->k;
+    case COMPUTE_GROUPED_MATMUL:
+        return 2.0 * ask->groups * ask->m * ask->n * ask->k;
     case COMPUTE_ATTENTION_FORWARD:
-    case COMPUTE_ATTENTION_UNFUSED: return attention;
-    case COMPUTE_ATTENTION_BACKWARD: return 2.5 * attention; /* scores are computed again */
-    case COMPUTE_ATTENTION_UNFUSED_BACKWARD: return 2.0 * attention;
-    default: return 0.0;
+    case COMPUTE_ATTENTION_UNFUSED:
+        return attention;
+    case COMPUTE_ATTENTION_BACKWARD:
+        return 2.5 * attention; /* scores are computed again */
+    case COMPUTE_ATTENTION_UNFUSED_BACKWARD:
+        return 2.0 * attention;
+    default:
+        return 0.0;
     }
 }

@@ -113,8 +113,8 @@ int16_t op_collective(struct op_writer *writer, const struct op_collective *coll
     return index;
 }
 
-static int16_t tp_collective(struct op_writer *writer, const char *name,
-                             enum collective_kind kind, double bytes, int16_t after)
+static int16_t tp_collective(struct op_writer *writer, const char *name, enum collective_kind kind,
+                             double bytes, int16_t after)
 {
     const struct op_collective collective = {
         .name = name, .kind = kind, .group = GROUP_TP, .stream = STREAM_TP, .bytes = bytes};
@@ -140,12 +140,11 @@ int16_t op_column_forward(struct op_writer *writer, const struct linear *linear,
 {
     int16_t gather = OP_NONE;
     if (has_comm(writer, linear) && writer->sizes->sequence_parallel && !linear->shares_gather) {
-        gather = tp_collective(writer, linear->gather, COLLECTIVE_ALL_GATHER, linear->comm_bytes,
-                               after);
+        gather =
+            tp_collective(writer, linear->gather, COLLECTIVE_ALL_GATHER, linear->comm_bytes, after);
         after = gather;
     }
-    const int16_t matmul =
-        op_matmul(writer, linear->name, linear->tokens, linear->out, linear->in);
+    const int16_t matmul = op_matmul(writer, linear->name, linear->tokens, linear->out, linear->in);
     op_wait(writer, matmul, after);
     if (gather != OP_NONE) {
         fuse(writer, matmul, gather);
@@ -177,9 +176,8 @@ int16_t op_column_backward(struct op_writer *writer, const struct linear *linear
     op_wait(writer, input, after);
     int16_t reduced = OP_NONE;
     if (comm && !linear->shares_gather) {
-        const enum collective_kind kind = writer->sizes->sequence_parallel
-                                              ? COLLECTIVE_REDUCE_SCATTER
-                                              : COLLECTIVE_ALL_REDUCE;
+        const enum collective_kind kind =
+            writer->sizes->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
         reduced = tp_collective(writer, linear->gather_back, kind, linear->comm_bytes, OP_NONE);
         if (writer->sizes->sequence_parallel) {
             fuse(writer, input, reduced);
@@ -191,14 +189,13 @@ int16_t op_column_backward(struct op_writer *writer, const struct linear *linear
 
 int16_t op_row_forward(struct op_writer *writer, const struct linear *linear, int16_t after)
 {
-    const int16_t matmul =
-        op_matmul(writer, linear->name, linear->tokens, linear->out, linear->in);
+    const int16_t matmul = op_matmul(writer, linear->name, linear->tokens, linear->out, linear->in);
     op_wait(writer, matmul, after);
     if (!has_comm(writer, linear)) {
         return OP_NONE;
     }
-    const enum collective_kind kind = writer->sizes->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER
-                                                                       : COLLECTIVE_ALL_REDUCE;
+    const enum collective_kind kind =
+        writer->sizes->sequence_parallel ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE;
     const int16_t reduced =
         tp_collective(writer, linear->gather, kind, linear->comm_bytes, OP_NONE);
     if (writer->sizes->sequence_parallel) {
@@ -239,9 +236,8 @@ int16_t norm_forward(struct op_writer *writer, const char *name, double width, i
     const uint32_t module = writer->module;
     writer->module |= MODULE_NORM;
     const double tensor = writer->sizes->tokens_norm * width * ELEMENT_BYTES;
-    const int16_t index =
-        op_vector(writer, name, tensor * (fused ? 2.0 : 6.0),
-                  fused_kernels(fused, NORM_UNFUSED_KERNELS));
+    const int16_t index = op_vector(writer, name, tensor * (fused ? 2.0 : 6.0),
+                                    fused_kernels(fused, NORM_UNFUSED_KERNELS));
     op_wait(writer, index, after);
     writer->module = module;
     return OP_NONE;
@@ -251,9 +247,8 @@ int16_t norm_backward(struct op_writer *writer, const char *name, double width, 
 {
     const bool fused = writer->sizes->scenario->fusion.norm;
     const double tensor = writer->sizes->tokens_norm * width * ELEMENT_BYTES;
-    const int16_t index =
-        op_vector(writer, name, tensor * (fused ? 3.0 : 8.0),
-                  fused_kernels(fused, NORM_UNFUSED_KERNELS));
+    const int16_t index = op_vector(writer, name, tensor * (fused ? 3.0 : 8.0),
+                                    fused_kernels(fused, NORM_UNFUSED_KERNELS));
     op_wait(writer, index, after);
     return OP_NONE;
 }

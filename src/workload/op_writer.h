@@ -11,14 +11,14 @@
 #include "stepsim/op_graph.h"
 
 #define OPS_PER_LIST_MAX 160
-#define ELEMENT_BYTES 2.0 /* bf16 and fp16 activations */
+#define ELEMENT_BYTES    2.0 /* bf16 and fp16 activations */
 
 /* Sizes that every block uses; per rank and microbatch. */
 struct op_sizes {
     const struct scenario *scenario;
     const struct model *model;
     const struct layout *layout;
-    double batch;       /* sequences of a microbatch */
+    double batch; /* sequences of a microbatch */
     double seq_len;
     double tokens;      /* batch * seq_len / cp */
     double tokens_norm; /* tokens of a sequence-parallel shard: tokens / tp, else tokens */
@@ -26,16 +26,16 @@ struct op_sizes {
     double tp, cp, ep, etp;
     bool sequence_parallel; /* and tp above 1 */
     bool decouple_weight;
-    bool fuse_collective;   /* mc2 or coc */
+    bool fuse_collective; /* mc2 or coc */
 };
 
 struct op_writer {
     const struct op_sizes *sizes;
     struct op *ops;
     uint32_t count;
-    uint32_t module;   /* module bits given to every op written */
+    uint32_t module; /* module bits given to every op written */
     bool rows_scale;
-    bool weight;       /* ops belong to the weight gradient */
+    bool weight; /* ops belong to the weight gradient */
 };
 
 void op_writer_start(struct op_writer *writer, const struct op_sizes *sizes, struct arena *arena);
@@ -85,7 +85,6 @@ int16_t op_row_forward(struct op_writer *writer, const struct linear *linear, in
 int16_t op_row_backward(struct op_writer *writer, const struct linear *linear, int16_t after);
 
 /* ---- Blocks: each writes one half of a layer and returns what its consumer waits for ---- */
-
 
 int16_t attention_forward(struct op_writer *writer, bool windowed, int16_t after);
 int16_t attention_backward(struct op_writer *writer, bool windowed, int16_t after);

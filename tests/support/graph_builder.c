@@ -1,3 +1,4 @@
+/* graph_builder.c - model, cluster, layout and op graph of a hand-written scenario. */
 #include "graph_builder.h"
 
 #include <stdio.h>
