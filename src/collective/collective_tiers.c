@@ -157,7 +157,7 @@ uint32_t collective_fill_tier(const struct collective_ask *ask, const struct tie
 {
     double total_edges = 0.0, alpha_sum = 0.0, ramp_sum = 0.0;
     uint32_t slowest = tier->last;
-    level_ask->bytes_per_s = INFINITY;
+    level_ask->bytes_per_s = (double)INFINITY;
     for (uint32_t level = tier->first; level <= tier->last; level++) {
         if (!collective_uses(&ask->span, level))
             continue;

@@ -53,6 +53,13 @@ struct row {
 /* Percent of the 353.9 TFLOP/s of a 910B2 reached by one head of 128 on S x S, as a time. */
 #define OF_PEAK(length, percent) (4.0 * (length) * (length)*128 / (353.9e12 * (percent) / 100))
 
+/* The source comes last, behind it whatever else a row states. */
+#define ROW(name, file, question, seconds, allowed, ...)                                           \
+    {                                                                                              \
+        .what = (name), .device = (file), .ask = question, .measured_s = (seconds),                \
+        .tolerance = (allowed), .source = __VA_ARGS__                                              \
+    }
+
 #define PTO   "PTO-ISA, matmul on an A3 die"
 #define CATL  "catlass 04_matmul_summary, padded kernel"
 #define ASCC  "Ascend C best practice, CANN 8.5, optimised kernel"
@@ -71,67 +78,72 @@ struct row {
 static const struct row rows[] = {
     /* Matrix products. A hand-written cube of 1536 keeps its cores busy for 55 %; three waves of
      * equal tiles do not say why, and the start-up is a compromise over all rows. */
-    {"1536^3", "ascend_910c_die", MATMUL(1536, 1536, 1536), 38.8 * US, 0.10, PTO},
-    {"3072^3", "ascend_910c_die", MATMUL(3072, 3072, 3072), 206.7 * US, 0.05, PTO},
-    {"6144^3", "ascend_910c_die", MATMUL(6144, 6144, 6144), 1506 * US, 0.05, PTO},
-    {"7680^3", "ascend_910c_die", MATMUL(7680, 7680, 7680), 3168 * US, 0.08, PTO},
-    {"8192^3", "ascend_910b2", MATMUL(8192, 8192, 8192), 3630 * US, 0.05, "tilelang-ascend#79"},
-    {"2048x4096x4000", "ascend_910b2", MATMUL(2048, 4096, 4000), 261 * US, 0.10, CATL},
-    {"4096x4096x8000", "ascend_910b2", MATMUL(4096, 4096, 8000), 917 * US, 0.05, CATL},
-    {"4096x4096x40000", "ascend_910b2", MATMUL(4096, 4096, 40000), 4669 * US, 0.05, CATL},
-    {"30720x4096x1024", "ascend_910b2", MATMUL(30720, 4096, 1024), 806 * US, 0.10, ASCC},
-    {"128x30720x1024", "ascend_910b2", MATMUL(128, 30720, 1024), 53.4 * US, 0.12, ASCC},
+    ROW("1536^3", "ascend_910c_die", MATMUL(1536, 1536, 1536), 38.8 * US, 0.10, PTO),
+    ROW("3072^3", "ascend_910c_die", MATMUL(3072, 3072, 3072), 206.7 * US, 0.05, PTO),
+    ROW("6144^3", "ascend_910c_die", MATMUL(6144, 6144, 6144), 1506 * US, 0.05, PTO),
+    ROW("7680^3", "ascend_910c_die", MATMUL(7680, 7680, 7680), 3168 * US, 0.08, PTO),
+    ROW("8192^3", "ascend_910b2", MATMUL(8192, 8192, 8192), 3630 * US, 0.05, "tilelang-ascend#79"),
+    ROW("2048x4096x4000", "ascend_910b2", MATMUL(2048, 4096, 4000), 261 * US, 0.10, CATL),
+    ROW("4096x4096x8000", "ascend_910b2", MATMUL(4096, 4096, 8000), 917 * US, 0.05, CATL),
+    ROW("4096x4096x40000", "ascend_910b2", MATMUL(4096, 4096, 40000), 4669 * US, 0.05, CATL),
+    ROW("30720x4096x1024", "ascend_910b2", MATMUL(30720, 4096, 1024), 806 * US, 0.10, ASCC),
+    ROW("128x30720x1024", "ascend_910b2", MATMUL(128, 30720, 1024), 53.4 * US, 0.12, ASCC),
     /* Not fitted. The example does not say whether 20 or 24 cores ran; 20 fit better. */
-    {"768x2048x6144", "ascend_910b3", MATMUL(768, 2048, 6144), 85.7 * US, 0.25, ASCC},
+    ROW("768x2048x6144", "ascend_910b3", MATMUL(768, 2048, 6144), 85.7 * US, 0.25, ASCC),
     /* Not fitted, and perhaps a model value of its source (0.85 of 20 cores to the digit). */
-    {"4096x8192x3072", "ascend_910b3", MATMUL(4096, 8192, 3072), 803 * US, 0.10, ASCC},
-    {"4096x7168x16384", "ascend_950dt", MATMUL(4096, 7168, 16384), 2229.9 * US, 0.05, DGA,
-     CUT_950(432.5e12)},
+    ROW("4096x8192x3072", "ascend_910b3", MATMUL(4096, 8192, 3072), 803 * US, 0.10, ASCC),
+    ROW("4096x7168x16384", "ascend_950dt", MATMUL(4096, 7168, 16384), 2229.9 * US, 0.05, DGA,
+        CUT_950(432.5e12)),
 
     /* Experts: weights stream at few rows, the cube works at many. The rows of 950DT at FP8 take
      * the model with one byte per element; 6144x7168 is 5 % slower than its neighbours for no
      * reason that a tile model can see. */
-    {"32 x 32, 2048x4096", "ascend_910b2", GROUPED(32, 32, 2048, 4096, 2), 359.7 * US, 0.06, GEMS},
-    {"32 x 80, 2048x4096", "ascend_910b2", GROUPED(32, 80, 2048, 4096, 2), 367.1 * US, 0.06, GEMS},
-    {"32 x 32, 4096x1024", "ascend_910b2", GROUPED(32, 32, 4096, 1024, 2), 184.1 * US, 0.10, GEMS},
-    {"32 x 80, 4096x1024", "ascend_910b2", GROUPED(32, 80, 4096, 1024, 2), 177.3 * US, 0.20, GEMS},
-    {"4 x 8192, 6144x7168 FP8", "ascend_950dt", GROUPED(4, 8192, 6144, 7168, 1), 3722 * US, 0.10,
-     DGA, CUT_950(865e12)},
-    {"4 x 8192, 7168x3072 FP8", "ascend_950dt", GROUPED(4, 8192, 7168, 3072, 1), 1778 * US, 0.06,
-     DGA, CUT_950(865e12)},
-    {"4 x 8192, 4096x4096 FP8", "ascend_950dt", GROUPED(4, 8192, 4096, 4096, 1), 1356 * US, 0.06,
-     DGA, CUT_950(865e12)},
-    {"4 x 8192, 4096x2048 FP8", "ascend_950dt", GROUPED(4, 8192, 4096, 2048, 1), 681 * US, 0.06,
-     DGA, CUT_950(865e12)},
-    {"8 x 4096, 6144x7168 FP8", "ascend_950dt", GROUPED(8, 4096, 6144, 7168, 1), 3689 * US, 0.10,
-     DGA, CUT_950(865e12)},
-    {"8 x 4096, 7168x3072 FP8", "ascend_950dt", GROUPED(8, 4096, 7168, 3072, 1), 1779 * US, 0.06,
-     DGA, CUT_950(865e12)},
+    ROW("32 x 32, 2048x4096", "ascend_910b2", GROUPED(32, 32, 2048, 4096, 2), 359.7 * US, 0.06,
+        GEMS),
+    ROW("32 x 80, 2048x4096", "ascend_910b2", GROUPED(32, 80, 2048, 4096, 2), 367.1 * US, 0.06,
+        GEMS),
+    ROW("32 x 32, 4096x1024", "ascend_910b2", GROUPED(32, 32, 4096, 1024, 2), 184.1 * US, 0.10,
+        GEMS),
+    ROW("32 x 80, 4096x1024", "ascend_910b2", GROUPED(32, 80, 4096, 1024, 2), 177.3 * US, 0.20,
+        GEMS),
+    ROW("4 x 8192, 6144x7168 FP8", "ascend_950dt", GROUPED(4, 8192, 6144, 7168, 1), 3722 * US, 0.10,
+        DGA, CUT_950(865e12)),
+    ROW("4 x 8192, 7168x3072 FP8", "ascend_950dt", GROUPED(4, 8192, 7168, 3072, 1), 1778 * US, 0.06,
+        DGA, CUT_950(865e12)),
+    ROW("4 x 8192, 4096x4096 FP8", "ascend_950dt", GROUPED(4, 8192, 4096, 4096, 1), 1356 * US, 0.06,
+        DGA, CUT_950(865e12)),
+    ROW("4 x 8192, 4096x2048 FP8", "ascend_950dt", GROUPED(4, 8192, 4096, 2048, 1), 681 * US, 0.06,
+        DGA, CUT_950(865e12)),
+    ROW("8 x 4096, 6144x7168 FP8", "ascend_950dt", GROUPED(8, 4096, 6144, 7168, 1), 3689 * US, 0.10,
+        DGA, CUT_950(865e12)),
+    ROW("8 x 4096, 7168x3072 FP8", "ascend_950dt", GROUPED(8, 4096, 7168, 3072, 1), 1779 * US, 0.06,
+        DGA, CUT_950(865e12)),
 
     /* Attention, one head of 128, full mask. The torch rows at 1024 to 4096 are mostly the host,
      * whose 47 us are the smallest seen. 64 blocks on 24 cores (8192) run slower than whole waves
      * say. */
-    {"FA 1024", "ascend_910b2", ONE_HEAD(1024), 58.5 * US, 0.20, FA, HOST_LAUNCH},
-    {"FA 2048", "ascend_910b2", ONE_HEAD(2048), 70.8 * US, 0.15, FA, HOST_LAUNCH},
-    {"FA 4096", "ascend_910b2", ONE_HEAD(4096), 118.3 * US, 0.25, FA, HOST_LAUNCH},
-    {"FA 8192", "ascend_910b2", ONE_HEAD(8192), 353 * US, 0.15, FA, HOST_LAUNCH},
-    {"FA 16384", "ascend_910b2", ONE_HEAD(16384), 1118 * US, 0.10, FA, HOST_LAUNCH},
-    {"FA 32768", "ascend_910b2", ONE_HEAD(32768), 3646 * US, 0.05, FA, HOST_LAUNCH},
-    {"PTO 1024", "ascend_910b2", ONE_HEAD(1024), OF_PEAK(1024, 7.2), 0.10, FAPTO},
-    {"PTO 2048", "ascend_910b2", ONE_HEAD(2048), OF_PEAK(2048, 18.7), 0.10, FAPTO},
-    {"PTO 4096", "ascend_910b2", ONE_HEAD(4096), OF_PEAK(4096, 27.3), 0.12, FAPTO},
-    {"PTO 8192", "ascend_910b2", ONE_HEAD(8192), OF_PEAK(8192, 33.2), 0.15, FAPTO},
-    {"PTO 16384", "ascend_910b2", ONE_HEAD(16384), OF_PEAK(16384, 42.7), 0.12, FAPTO},
-    {"PTO 32768", "ascend_910b2", ONE_HEAD(32768), OF_PEAK(32768, 47.6), 0.13, FAPTO},
+    ROW("FA 1024", "ascend_910b2", ONE_HEAD(1024), 58.5 * US, 0.20, FA, HOST_LAUNCH),
+    ROW("FA 2048", "ascend_910b2", ONE_HEAD(2048), 70.8 * US, 0.15, FA, HOST_LAUNCH),
+    ROW("FA 4096", "ascend_910b2", ONE_HEAD(4096), 118.3 * US, 0.25, FA, HOST_LAUNCH),
+    ROW("FA 8192", "ascend_910b2", ONE_HEAD(8192), 353 * US, 0.15, FA, HOST_LAUNCH),
+    ROW("FA 16384", "ascend_910b2", ONE_HEAD(16384), 1118 * US, 0.10, FA, HOST_LAUNCH),
+    ROW("FA 32768", "ascend_910b2", ONE_HEAD(32768), 3646 * US, 0.05, FA, HOST_LAUNCH),
+    ROW("PTO 1024", "ascend_910b2", ONE_HEAD(1024), OF_PEAK(1024, 7.2), 0.10, FAPTO),
+    ROW("PTO 2048", "ascend_910b2", ONE_HEAD(2048), OF_PEAK(2048, 18.7), 0.10, FAPTO),
+    ROW("PTO 4096", "ascend_910b2", ONE_HEAD(4096), OF_PEAK(4096, 27.3), 0.12, FAPTO),
+    ROW("PTO 8192", "ascend_910b2", ONE_HEAD(8192), OF_PEAK(8192, 33.2), 0.15, FAPTO),
+    ROW("PTO 16384", "ascend_910b2", ONE_HEAD(16384), OF_PEAK(16384, 42.7), 0.12, FAPTO),
+    ROW("PTO 32768", "ascend_910b2", ONE_HEAD(32768), OF_PEAK(32768, 47.6), 0.13, FAPTO),
 
     /* Element-wise. The traffic ratio of the device files stands for the chains of unfused kernels
      * that a layer counts as one pass; a fused SwiGLU moves its bytes once, so a single large one
      * is predicted twice too slow. In the L2 the two errors cancel. Input and half as much output.
      */
-    {"SwiGLU 10000x65536", "ascend_910b2", VECTOR(10000.0 * 65536 * 3), 1610 * US, 1.20, SWI},
-    {"SwiGLU 15000x2048", "ascend_910b2", VECTOR(15000.0 * 2048 * 3), 48.5 * US, 0.15, SWI},
-    {"SwiGLU small", "ascend_910b2", VECTOR(65536), 3.5 * US, 0.15, SWI},
-    {"RMSNorm 1 row", "ascend_910b2", VECTOR(2 * 2 * 7168.0), 3.5 * US, 0.15, "FlagGems-vllm#762"},
+    ROW("SwiGLU 10000x65536", "ascend_910b2", VECTOR(10000.0 * 65536 * 3), 1610 * US, 1.20, SWI),
+    ROW("SwiGLU 15000x2048", "ascend_910b2", VECTOR(15000.0 * 2048 * 3), 48.5 * US, 0.15, SWI),
+    ROW("SwiGLU small", "ascend_910b2", VECTOR(65536), 3.5 * US, 0.15, SWI),
+    ROW("RMSNorm 1 row", "ascend_910b2", VECTOR(2 * 2 * 7168.0), 3.5 * US, 0.15,
+        "FlagGems-vllm#762"),
 };
 
 static double predict(const struct row *row, const struct device_spec *file)
