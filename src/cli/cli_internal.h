@@ -89,7 +89,8 @@ struct command {
 };
 
 extern const struct command command_simulate, command_explain, command_list, command_describe,
-    command_init, command_schema, command_version, command_help, command_docs;
+    command_init, command_schema, command_version, command_help, command_docs,
+    command_validate;
 
 /* In the order of the help; NULL-terminated. */
 extern const struct command *const command_table[];
