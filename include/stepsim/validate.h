@@ -147,6 +147,7 @@ struct scored_row {
     const struct prediction *prediction;
 };
 
+/* A mean over nothing is NAN. */
 struct score {
     uint32_t n, eligible;
     double mae_log;          /* mean over families of the mean |ln(predicted / measured)| */

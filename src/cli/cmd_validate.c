@@ -9,7 +9,7 @@
 #include "stepsim/validate.h"
 
 struct validate_values {
-    const char *config_dir, *show;
+    const char *show;
     struct option_list set;
     struct option_count jobs;
     bool json;
@@ -31,12 +31,6 @@ static const struct option_row option_rows[] = {
      .argument = "KEY=VALUE",
      .help = "change a key of every mapped scenario; repeatable",
      .offset = AT(set),
-     .group = "Simulation"},
-    {.name = "config-dir",
-     .kind = OPTION_TEXT,
-     .argument = "DIR",
-     .help = "folder with devices/, clusters/ and validate.yaml instead of the installed one",
-     .offset = AT(config_dir),
      .group = "Simulation"},
     {.name = "show",
      .kind = OPTION_TEXT,
@@ -82,6 +76,14 @@ static void number_cell(struct table *table, double value, bool is_signed)
         table_cell(table, "%.4g", value);
 }
 
+static void share_cell(struct table *table, double value)
+{
+    if (isnan(value))
+        table_cell(table, "-");
+    else
+        table_cell(table, "%.3f", value);
+}
+
 static void print_rows(struct cli *cli, const struct scored_row *rows, uint32_t count)
 {
     struct table *table = table_create(cli);
@@ -125,11 +127,11 @@ static void score_line(struct table *table, const char *name, const struct score
         return;
     table_cell(table, "%.3f", score->mae_log);
     table_cell(table, "%.3f", score->median_log);
-    table_cell(table, "%.3f", score->anchored_mae_log);
+    share_cell(table, score->anchored_mae_log);
     table_cell(table, "%+.3f", score->bias_log);
     for (int i = 0; i < 3; i++)
         table_cell(table, "%.0f %%", 100.0 * score->within[i]);
-    table_cell(table, "%.2f", score->kendall_tau);
+    share_cell(table, score->kendall_tau);
     if (score->memory_n > 0)
         table_cell(table, "%.3f (%u)", score->memory_mae_log, score->memory_n);
 }
@@ -198,7 +200,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     const struct measurement_set *set =
         measurements_read(arguments->items[0], cli->arena, &cli->errors);
     const struct yaml_tree *tables =
-        mapping_tables(values->config_dir, cli->arena, &cli->errors);
+        mapping_tables(cli->config_dir, cli->arena, &cli->errors);
     struct validate_extra extra;
     if (set == NULL || tables == NULL || !add_set(cli, &values->set, &extra))
         return report_errors(cli);
@@ -215,7 +217,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
         .rows = rows,
         .count = set->count,
         .tables = tables,
-        .config_dir = values->config_dir,
+        .config_dir = cli->config_dir,
         .extras = extras,
         .jobs = job_count(values),
         .progress = isatty(STDERR_FILENO) ? progress : NULL,
@@ -238,10 +240,10 @@ const struct command command_validate = {
     .summary = "predictions against published measurements",
     .usage = "FILE.csv",
     .about =
-        "Maps every row of a file of published runs to a scenario by fixed rules, simulates it and\n"
-        "scores the prediction: mean |ln(predicted / measured)| over families of rows, bias, order\n"
-        "inside sweeps, peak memory. Rows that cannot be mapped are named with the reason. Rules,\n"
-        "formats and results: docs/VALIDATION.md.",
+        "Maps every row of a file of published runs to a scenario by fixed rules, simulates it\n"
+        "and scores the prediction: mean |ln(predicted / measured)| over families of rows, bias,\n"
+        "order inside sweeps, peak memory. Rows that cannot be mapped are named with the reason.\n"
+        "Rules, formats and results: docs/VALIDATION.md.",
     .examples = "stepsim validate tests/data/measurements.csv\n"
                 "stepsim validate tests/data/ascend-runs.csv --json\n"
                 "stepsim validate tests/data/measurements.csv --show SC21-007",

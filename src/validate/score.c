@@ -92,7 +92,7 @@ static struct family_mean family_mean(const struct picked *picked, uint32_t firs
     return mean;
 }
 
-/* Mean over families of the mean inside; 0 when there is nothing to average. */
+/* Mean over families of the mean inside; NAN when there is nothing to average. */
 static double mean_of_families(const struct picked *picked, row_value value)
 {
     double sum = 0.0;
@@ -106,7 +106,7 @@ static double mean_of_families(const struct picked *picked, row_value value)
             families++;
         }
     }
-    return families > 0 ? sum / families : 0.0;
+    return families > 0 ? sum / families : (double)NAN;
 }
 
 /* ---- Ordering ---- */
@@ -163,7 +163,7 @@ static double mean_kendall(const struct picked *picked)
             families++;
         }
     }
-    return families > 0 ? sum / families : 0.0;
+    return families > 0 ? sum / families : (double)NAN;
 }
 
 /* ---- All together ---- */
