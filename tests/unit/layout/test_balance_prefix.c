@@ -9,7 +9,7 @@
 
 struct setting {
     uint32_t layers, prefix, pp, vpp;
-    int64_t prefix_weight, weight, last_extra;
+    int64_t prefix_weight, weight, last_extra, first_extra;
 };
 
 static void split(struct arena *arena, struct setting setting, uint32_t *counts)
@@ -22,6 +22,7 @@ static void split(struct arena *arena, struct setting setting, uint32_t *counts)
     const uint32_t count = setting.pp * setting.vpp;
     for (uint32_t k = 0; k < count; k++)
         stage[k] = k % setting.pp;
+    extra[0] = setting.first_extra;
     extra[count - 1] = setting.last_extra;
     const struct balance balance = {setting.layers, setting.pp, count, layer, extra, stage};
     balance_prefix_split(&balance, setting.prefix, arena, counts);
@@ -43,7 +44,7 @@ static void the_spare_layer_goes_to_the_last_chunk(void **state)
 {
     (void)state;
     const uint32_t expected[] = {1, 1, 1, 2};
-    assert_counts((struct setting){5, 0, 2, 2, 0, 10, 0}, expected);
+    assert_counts((struct setting){5, 0, 2, 2, 0, 10, 0, 0}, expected);
 }
 
 /*
@@ -56,7 +57,7 @@ static void ties_go_to_the_smaller_word(void **state)
 {
     (void)state;
     const uint32_t expected[] = {1, 2, 2, 0};
-    assert_counts((struct setting){5, 0, 2, 2, 0, 10, 20}, expected);
+    assert_counts((struct setting){5, 0, 2, 2, 0, 10, 20, 0}, expected);
 }
 
 /*
@@ -68,7 +69,19 @@ static void the_prefix_parts_when_that_is_lighter(void **state)
 {
     (void)state;
     const uint32_t expected[] = {1, 2, 2, 1};
-    assert_counts((struct setting){6, 2, 2, 2, 1, 2, 0}, expected);
+    assert_counts((struct setting){6, 2, 2, 2, 1, 2, 0, 0}, expected);
+}
+
+/*
+ * Ends of 3, two light layers of 1, four of 4: 24 units on 3 stages, and 8 each only as 3 + 1 + 4,
+ * 4 + 4 and 1 + 4 + 3. So the light layers lie on the outer stages, chunk 1 between them is
+ * empty, and stage 1 takes its two later, in chunk 4. On stage 2 squares want 1 + 4 beside 3.
+ */
+static void a_gap_in_the_prefix_can_be_lightest(void **state)
+{
+    (void)state;
+    const uint32_t expected[] = {1, 0, 2, 1, 2, 0};
+    assert_counts((struct setting){6, 2, 3, 2, 1, 4, 3, 3}, expected);
 }
 
 /* 10 layers of a prefix on 8 stages can lie in 19448 ways; without gaps they are few. Nothing is
@@ -76,7 +89,7 @@ static void the_prefix_parts_when_that_is_lighter(void **state)
 static void long_prefixes_are_placed_without_gaps(void **state)
 {
     (void)state;
-    const struct setting setting = {40, 10, 8, 2, 3, 4, 0};
+    const struct setting setting = {40, 10, 8, 2, 3, 4, 0, 0};
     uint32_t counts[COUNT_MAX] = {0};
     struct arena *arena = arena_create("test");
     split(arena, setting, counts);
@@ -97,6 +110,7 @@ int main(void)
         cmocka_unit_test(the_spare_layer_goes_to_the_last_chunk),
         cmocka_unit_test(ties_go_to_the_smaller_word),
         cmocka_unit_test(the_prefix_parts_when_that_is_lighter),
+        cmocka_unit_test(a_gap_in_the_prefix_can_be_lightest),
         cmocka_unit_test(long_prefixes_are_placed_without_gaps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,7 +203,8 @@ static void the_sequence_divides(void **state)
     f.scenario.parallel.cp_method = CP_ULYSSES;
     layout_fixture_build(&f);
     assert_accepted(f.errors);
-    f.scenario.parallel.tp = 2; /* now a multiple of 4 * 2 with sequence parallel */
+    assert_false(f.layout->sequence_parallel); /* nothing to split over at tp 1 */
+    f.scenario.parallel.tp = 2;                /* now a multiple of 4 * 2 with sequence parallel */
     layout_fixture_build(&f);
     assert_refused(f.errors, ERROR_seq_not_divisible, "sequence parallel over tp 2");
     f.scenario.parallel.sequence_parallel = false;

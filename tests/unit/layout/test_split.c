@@ -99,6 +99,12 @@ static void a_list_counts_stages_or_chunks(void **state)
     assert_string_equal(f.layout->split_text, "2,6");
     assert_int_equal(chunk_at(&f, 1, 0)->layer_count, 3);
 
+    f.v_shaped = true; /* the same layers per stage, other layers */
+    layout_fixture_build(&f);
+    assert_string_equal(f.layout->split_text, "2,6");
+    assert_int_equal(chunk_at(&f, 0, 1)->first_layer, 7);
+    f.v_shaped = false;
+
     f.scenario.parallel.layers = chunks; /* model order: stages 0 1 0 1 */
     f.scenario.parallel.layers_count = 4;
     layout_fixture_build(&f);
@@ -177,6 +183,17 @@ static void keys_of_another_rule_are_refused(void **state)
     assert_refused(f.errors, ERROR_conflicting_keys, "names another rule");
     assert_string_equal(f.errors->items[0].key, "parallel.stages.layers");
     f.scenario.parallel.layers_count = 0;
+    f.scenario.parallel.noop_layers = list;
+    f.scenario.parallel.noop_count = 1;
+    layout_fixture_build(&f);
+    assert_refused(f.errors, ERROR_conflicting_keys, "names another rule");
+    f.scenario.parallel.noop_count = 0;
+    f.scenario.parallel.first_layers = 4;
+    f.scenario.parallel.last_layers = 4;
+    layout_fixture_build(&f);
+    assert_int_equal(f.errors->count, 2);
+    f.scenario.parallel.first_layers = 0;
+    f.scenario.parallel.last_layers = 0;
     f.scenario.parallel.layout = "Et*4|t*4L";
     layout_fixture_build(&f);
     assert_refused(f.errors, ERROR_conflicting_keys, "names another rule");
