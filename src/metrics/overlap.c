@@ -1,9 +1,10 @@
 /*
  * overlap.c - how much of the communication hides behind computation.
  *
- * Communication of one kind runs while any op with that cause runs on the rank, and is
- * exposed while the compute stream is idle (or itself runs such an op). Both are times,
- * not sums over ops: two messages at once count once.
+ * Communication of one kind runs while any op with that cause runs on the rank. It is
+ * exposed while the compute stream is idle (or itself runs such an op) and no cause before it
+ * in cause_priority runs: the picosecond that time_share gives to it. Both are times, not
+ * sums over ops: two messages at once count once.
  */
 #include "metrics_internal.h"
 
@@ -26,7 +27,7 @@ void overlap_measure(struct sweep *sweep, const struct program_label *labels,
     struct sweep_slice slice;
     while (sweep_next(sweep, &slice)) {
         const struct program_op *compute = slice.running[STREAM_COMPUTE];
-        const bool idle = compute == NULL || cause_is_comm((enum time_cause)compute->cause);
+        bool idle = compute == NULL || cause_is_comm((enum time_cause)compute->cause);
         for (unsigned i = 0; i < CAUSE_PRIORITY_COUNT; i++) {
             const enum time_cause cause = cause_priority[i];
             const struct program_op *op = running_op(&slice, cause);
@@ -37,6 +38,7 @@ void overlap_measure(struct sweep *sweep, const struct program_label *labels,
             ASSERT(phase < PHASE_COUNT);
             total_ps[cause][phase] += slice.until - slice.from;
             exposed_ps[cause][phase] += idle ? slice.until - slice.from : 0;
+            idle = false; /* claimed */
         }
     }
     for (unsigned c = 0; c < CAUSE_COUNT; c++) {
