@@ -21,9 +21,9 @@
 
 #include "layout_internal.h"
 
-#define TOTAL_UNITS     1073741824.0
-#define PREFIX_MAX      10
-#define EVALUATIONS_MAX 20000
+#define TOTAL_UNITS    1073741824.0
+#define PREFIX_MAX     10
+#define MOVES_WORK_MAX 3000000 /* chunks and layers looked at */
 
 static int compare_scores(const struct score *a, const struct score *b)
 {
@@ -147,7 +147,7 @@ static struct score score_of(const struct balance *balance, const uint32_t *coun
 
 /* Takes the best move of one layer between two chunks, if it helps; false: none does. */
 static bool improve(const struct balance *balance, uint32_t *counts, int64_t *scratch,
-                    uint32_t *evaluations)
+                    uint64_t *work)
 {
     const struct score now = score_of(balance, counts, scratch);
     struct score best = now;
@@ -155,9 +155,9 @@ static bool improve(const struct balance *balance, uint32_t *counts, int64_t *sc
     uint32_t to = 0;
     for (uint32_t a = 0; a < balance->count; a++) {
         for (uint32_t b = 0; b < balance->count && counts[a] > 0; b++) {
-            if (a == b || *evaluations == EVALUATIONS_MAX)
+            if (a == b || *work > MOVES_WORK_MAX)
                 continue;
-            ++*evaluations;
+            *work += balance->count + balance->layers;
             counts[a]--;
             counts[b]++;
             const struct score score = score_of(balance, counts, scratch);
@@ -190,8 +190,8 @@ static void balance_pattern(const struct balance *balance, struct arena *arena, 
     balance_prefix_split(&smooth, 0, arena, counts);
 
     int64_t *scratch = ARENA_ARRAY(arena, balance->pp, int64_t);
-    uint32_t evaluations = 0;
-    while (improve(balance, counts, scratch, &evaluations))
+    uint64_t work = 0;
+    while (improve(balance, counts, scratch, &work))
         ;
 }
 

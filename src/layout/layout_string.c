@@ -9,6 +9,7 @@
  * bounded in depth and length so that "((t*999)*999)*999" is refused rather than built; then
  * the list is cut at the bars and checked against the model.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "layout_internal.h"
