@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../support/assert_close.h"
+#include "stepsim/arena.h"
 #include "stepsim/scenario.h"
 
 #define STUDY     STEPSIM_SOURCE_DIR "/sims/pangu_ablation/"
