@@ -5,13 +5,23 @@
  * posted) come first, since they are where a deadlock closes; then ops that wait for
  * another stream of their own rank. Within both, order is by rank and stream.
  */
-#include "stepsim/error.h"
 #include "stepsim/text.h"
 
 #include "engine/engine_internal.h"
 #include "engine/no_malloc.h"
 
 enum { REPORTED_OPS_MAX = 10 };
+
+static bool stream_done(const struct engine *engine, uint32_t rank, uint32_t stream)
+{
+    return engine->ranks[rank].cursor[stream] == engine_program_of(engine, rank)->first[stream + 1];
+}
+
+/* Index of the next op of a stream. */
+static uint32_t next_index(const struct engine *engine, uint32_t rank, uint32_t stream)
+{
+    return engine->ranks[rank].cursor[stream] - engine_program_of(engine, rank)->first[stream];
+}
 
 static const struct program_op *program_op_at(const struct engine *engine, uint32_t rank,
                                               uint32_t stream, uint32_t index)
@@ -81,13 +91,11 @@ static void add_group(struct text *text, const struct engine *engine, uint32_t g
         }
         text_add(text, "; first missing is ");
         add_rank(text, engine, member);
-        const struct engine_rank *state = &engine->ranks[member];
-        const struct engine_class *class = &engine->classes[state->engine_class];
-        if (state->done[stream] == class->op_count[stream]) {
+        if (stream_done(engine, member, stream)) {
             text_add(text, ", whose %s stream has ended", stream_name((enum stream)stream));
         } else {
             text_add(text, ", at ");
-            add_op(text, engine, member, stream, state->done[stream]);
+            add_op(text, engine, member, stream, next_index(engine, member, stream));
         }
         return;
     }
@@ -102,10 +110,10 @@ static void add_sender(struct text *text, const struct engine *engine, uint32_t 
         if (sender >= engine->programs->rank_count) {
             continue;
         }
-        const struct engine_class *class = &engine->classes[engine->ranks[sender].engine_class];
+        const uint32_t *first = engine_program_of(engine, sender)->first;
         for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
-            for (uint32_t i = 0; i < class->op_count[stream]; i++) {
-                const struct engine_op *op = &class->ops[stream][i];
+            for (uint32_t i = 0; i < first[stream + 1] - first[stream]; i++) {
+                const struct program_op *op = program_op_at(engine, sender, stream, i);
                 if (op->kind == PROGRAM_OP_SEND && op->message == message &&
                     engine->programs->ranks[sender].peer[op->peer] == receiver) {
                     add_rank(text, engine, sender);
@@ -121,7 +129,7 @@ static void add_sender(struct text *text, const struct engine *engine, uint32_t 
 }
 
 static void add_running(struct text *text, const struct engine *engine, uint32_t rank,
-                        const struct engine_op *op)
+                        const struct program_op *op)
 {
     if (op->kind == PROGRAM_OP_RECV) {
         text_add(text, "waits for message %u from ", op->message);
@@ -134,13 +142,14 @@ static void add_running(struct text *text, const struct engine *engine, uint32_t
 }
 
 static void add_waiting(struct text *text, const struct engine *engine, uint32_t rank,
-                        const struct engine_op *op)
+                        const struct program_op *op)
 {
-    const struct engine_rank *state = &engine->ranks[rank];
-    const struct engine_class *class = &engine->classes[state->engine_class];
+    const struct programs *programs = engine->programs;
+    const struct rank_class *class = &programs->classes[programs->ranks[rank].rank_class];
+    const struct program_wait *waits = programs->programs[class->program].waits;
     for (uint32_t i = 0; i < op->wait_count; i++) {
-        const struct program_wait wait = class->waits[op->wait_first + i];
-        if (state->done[wait.stream] <= wait.index) {
+        const struct program_wait wait = waits[op->wait_first + i];
+        if (next_index(engine, rank, wait.stream) <= wait.index) {
             text_add(text, "waits for ");
             add_op(text, engine, rank, wait.stream, wait.index);
             return;
@@ -149,33 +158,50 @@ static void add_waiting(struct text *text, const struct engine *engine, uint32_t
     text_add(text, "may start");
 }
 
+static void add_line(struct text *text, const struct engine *engine, uint32_t rank, uint32_t stream)
+{
+    const uint32_t index = next_index(engine, rank, stream);
+    const struct program_op *op = program_op_at(engine, rank, stream, index);
+    text_add(text, "\n  ");
+    add_rank(text, engine, rank);
+    text_add(text, ": ");
+    add_op(text, engine, rank, stream, index);
+    text_add(text, " ");
+    if ((engine->ranks[rank].running >> stream & 1) != 0) {
+        add_running(text, engine, rank, op);
+    } else {
+        add_waiting(text, engine, rank, op);
+    }
+}
+
 /* Adds the ops of one sort; beyond the limit they are only counted. */
 static uint32_t add_ops(struct text *text, const struct engine *engine, bool running,
                         uint32_t count)
 {
     for (uint32_t rank = 0; rank < engine->programs->rank_count; rank++) {
-        const struct engine_rank *state = &engine->ranks[rank];
-        const struct engine_class *class = &engine->classes[state->engine_class];
         for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
-            const bool runs = (state->running >> stream & 1) != 0;
-            if (state->done[stream] == class->op_count[stream] || runs != running ||
-                count++ >= REPORTED_OPS_MAX) {
+            const bool runs = (engine->ranks[rank].running >> stream & 1) != 0;
+            if (stream_done(engine, rank, stream) || runs != running) {
                 continue;
             }
-            const struct engine_op *op = engine_next_op(engine, rank, stream);
-            text_add(text, "\n  ");
-            add_rank(text, engine, rank);
-            text_add(text, ": ");
-            add_op(text, engine, rank, stream, state->done[stream]);
-            text_add(text, " ");
-            if (runs) {
-                add_running(text, engine, rank, op);
-            } else {
-                add_waiting(text, engine, rank, op);
+            if (count++ < REPORTED_OPS_MAX) {
+                add_line(text, engine, rank, stream);
             }
         }
     }
     return count;
+}
+
+/* Ops done so far, of all ranks. */
+static uint64_t ops_done(const struct engine *engine)
+{
+    uint64_t ops = 0;
+    for (uint32_t rank = 0; rank < engine->programs->rank_count; rank++) {
+        for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
+            ops += next_index(engine, rank, stream);
+        }
+    }
+    return ops;
 }
 
 const char *deadlock_text(const struct engine *engine, struct arena *arena)
@@ -188,7 +214,7 @@ const char *deadlock_text(const struct engine *engine, struct arena *arena)
         text_add(&text, "deadlock");
     }
     text_add(&text, " at %lld ps, %llu ops done; not done:", (long long)engine->now,
-             (unsigned long long)engine->ops);
+             (unsigned long long)ops_done(engine));
     uint32_t count = add_ops(&text, engine, true, 0);
     count = add_ops(&text, engine, false, count);
     if (count > REPORTED_OPS_MAX) {

@@ -24,10 +24,14 @@ static inline uint64_t digest_mix(uint64_t a, uint64_t b)
     return x ^ x >> 29;
 }
 
-/* One completion on one rank; completions are added up, so their order is free. */
-static inline uint64_t digest_completion(sim_time time, uint32_t stream, uint32_t index)
+/*
+ * One completion on one rank; completions are added up, so their order is free. `op` is the
+ * number of the op in its program, the streams one after the other, so that it stands for
+ * stream and index.
+ */
+static inline uint64_t digest_completion(sim_time time, uint32_t op)
 {
-    return digest_mix((uint64_t)time, (uint64_t)index << 8 | stream);
+    return digest_mix((uint64_t)time, op);
 }
 
 /*

@@ -1,12 +1,14 @@
 /*
  * engine_internal.h - the engine's state while a step runs.
  *
- * Programs are copied once into a form that the loop reads with few cache lines: 28
- * bytes an op, with the streams to wake at its end worked out in advance. A wait names
- * one op, so only that op's completion can satisfy it, and nothing is ever polled.
+ * Programs are copied once into a form that the loop reads with few cache lines: 16
+ * bytes an op, all streams of a program in one array, with the streams to wake at an op's
+ * end worked out in advance. A wait names one op, so only that op's completion can
+ * satisfy it, and nothing is ever polled. What most ops do not have (messages, memory,
+ * more than one wait) is a row of a side table.
  *
- * A rank is 64 bytes: one counter of done ops per stream, two bit masks, totals. Side
- * tables (memory, slowed compute, observed times) exist only where programs use them.
+ * A rank is 64 bytes: one cursor per stream, bit masks, totals. Tables for memory, slowed
+ * compute and observed times exist only where programs use them.
  */
 #ifndef ENGINE_INTERNAL_H
 #define ENGINE_INTERNAL_H
@@ -16,7 +18,8 @@
 
 #include "stepsim/arena.h"
 #include "stepsim/engine.h"
-#include "stepsim/event_queue.h"
+
+#include "engine/queue_internal.h"
 
 #define ENGINE_NONE UINT32_MAX
 
@@ -29,37 +32,61 @@ enum engine_op_flag {
     ENGINE_OP_LAST = 1 << 4, /* of its stream */
     ENGINE_OP_SENDS = 1 << 5,
     ENGINE_OP_COMPUTE_STREAM = 1 << 6, /* counts as busy compute */
+    ENGINE_OP_MORE_WAITS = 1 << 7,
 };
 
+/* Work at the start, and at the end, that most ops do not have. */
+#define ENGINE_OP_START_EXTRAS (ENGINE_OP_DELTA_START | ENGINE_OP_CONTENDS)
+#define ENGINE_OP_END_EXTRAS                                                                       \
+    (ENGINE_OP_DELTA_END | ENGINE_OP_CONTENDS | ENGINE_OP_SENDS | ENGINE_OP_LAST)
+
+/*
+ * The first wait is `need`: 4 bits of stream above 28 bits of cursor; it holds when that
+ * cursor of the rank is at least as far. Without a wait it is 0, which always holds.
+ */
+enum { NEED_STREAM_SHIFT = 28, NEED_CURSOR_MASK = (1 << NEED_STREAM_SHIFT) - 1 };
+
 struct engine_op {
-    uint8_t kind;  /* enum program_op_kind */
-    uint8_t flags; /* engine_op_flag */
-    uint8_t peer;  /* collective: group slot; send, recv: index of the peer */
-    uint8_t wait_count;
-    uint16_t notify; /* streams with an op that waits for this one */
-    uint16_t unused;
-    uint32_t wait_first;
+    uint8_t kind : 4; /* enum program_op_kind */
+    uint8_t peer : 4; /* collective: group slot; send, recv: index of the peer */
+    uint8_t flags;    /* engine_op_flag */
+    uint16_t notify;  /* streams with an op that waits for this one */
+    uint32_t need;
     uint32_t duration;
+    uint32_t side; /* into engine_program.sides, if the op has any of what is there */
+};
+
+struct engine_side {
     uint32_t message;
     uint32_t delta_start;
     uint32_t delta_end;
+    uint32_t wait_first; /* waits behind the first */
+    uint32_t wait_count;
+};
+
+/* The loop reads a program through its class; here is what it reads seldom. */
+struct engine_program {
+    const struct engine_op *ops;
+    const struct engine_side *sides;
+    const uint32_t *needs;         /* waits behind the first, in the form of engine_op.need */
+    const uint8_t *message_stream; /* stream of the recv of each message */
+    uint32_t message_count;
+    uint32_t first[STREAM_COUNT + 1]; /* ops of each stream, and the end */
 };
 
 struct engine_class {
-    const struct engine_op *ops[STREAM_COUNT];
-    uint32_t op_count[STREAM_COUNT];
-    const struct program_wait *waits;
-    const uint8_t *message_stream; /* stream of the recv of each message */
+    const struct engine_op *ops;
     const sim_time *durations_ps;
     const int64_t *deltas_bytes;
-    uint32_t message_count;
+    const struct engine_program *program;
 };
 
-/* Streams are bits of 16-bit masks and 4 bits of an event. */
+/* Streams are bits of 16-bit masks, and 4 bits of events and needs. */
 _Static_assert(STREAM_COUNT <= 16, "more streams than the engine's masks hold");
+_Static_assert(GROUP_SLOT_COUNT <= 16, "more group slots than an op can name");
 
 struct engine_rank {
-    uint32_t done[STREAM_COUNT]; /* completed ops, hence also the index of the next op */
+    uint32_t cursor[STREAM_COUNT]; /* next op of each stream, as index into the program's ops */
     uint32_t engine_class;
     uint16_t running;    /* streams whose next op is running, or waits for others */
     uint16_t ready;      /* streams to look at in the start phase; not 0: in the dirty list */
@@ -72,8 +99,10 @@ struct engine_rank {
 struct engine_group {
     sim_time duration; /* longest of the members that have arrived */
     uint32_t arrived;
-    uint16_t starts; /* some member has work to do at the start */
+    uint32_t member_count;
+    const uint32_t *members;
     uint16_t stream;
+    uint16_t starts; /* some member has work to do at the start */
 };
 
 /* Memory of one rank. The level of an instant is known when the next change comes. */
@@ -82,10 +111,9 @@ struct memory_level {
     int64_t peak_bytes;
     sim_time changed; /* latest change */
     sim_time peak_time;
-    int64_t taken;      /* most bytes taken by one op in that instant */
-    uint32_t taken_key; /* its stream and index, lowest first */
-    uint32_t taken_label;
-    uint32_t peak_label;
+    int64_t taken;     /* most bytes taken by one op in that instant */
+    uint32_t taken_op; /* that op, lowest first */
+    uint32_t peak_op;  /* ENGINE_NONE: the static memory was never exceeded */
 };
 
 /* A slowed compute op; remaining work is whole + part / ppm picoseconds at full speed. */
@@ -105,8 +133,8 @@ struct slowed_compute {
 
 /* Where the times of one observed rank are written; the timeline shows the same arrays. */
 struct observed_times {
-    sim_time *start[STREAM_COUNT];
-    sim_time *end[STREAM_COUNT];
+    sim_time *start; /* by cursor */
+    sim_time *end;
 };
 
 /* Overtaken events of one rank that may be queued; they bound the queue's capacity. */
@@ -116,6 +144,7 @@ struct engine {
     const struct programs *programs;
     const struct engine_options *options;
     const struct engine_class *classes;
+    const struct sim_rank *sim_ranks;
     struct event_queue *queue;
     struct engine_rank *ranks;
     struct engine_group *groups;
@@ -131,13 +160,12 @@ struct engine {
     struct timeline *timeline;
 
     sim_time now;
-    uint64_t events, stale_events, ops;
+    uint64_t events, stale_events;
     uint64_t unread;       /* messages */
     uint32_t streams_left; /* rank streams with ops left */
+    int64_t jitter_ppm;
 
     /* Lists of the current instant. */
-    struct event *due;
-    uint32_t due_capacity;
     uint32_t *dirty; /* ranks with ready streams */
     uint32_t dirty_count;
     uint32_t *met; /* groups whose last member has arrived */
@@ -146,17 +174,35 @@ struct engine {
     uint32_t received_count;
     uint32_t *unsettled; /* ranks whose slowed compute must be timed again */
     uint32_t unsettled_count;
+    struct event *shuffled; /* all events of an instant; NULL without a shuffle */
     uint64_t shuffle_draws;
 };
 
 /* Event detail: bits 0-3 stream, bit 4 group, bits 5-31 generation. */
 enum { EVENT_GROUP = 1 << 4, EVENT_GENERATION_SHIFT = 5, GENERATION_MAX = (1 << 27) - 1 };
 
+static inline const struct engine_op *engine_op_at(const struct engine *engine, uint32_t rank,
+                                                   uint32_t cursor)
+{
+    return &engine->classes[engine->ranks[rank].engine_class].ops[cursor];
+}
+
 static inline const struct engine_op *engine_next_op(const struct engine *engine, uint32_t rank,
                                                      uint32_t stream)
 {
-    const struct engine_rank *state = &engine->ranks[rank];
-    return &engine->classes[state->engine_class].ops[stream][state->done[stream]];
+    return engine_op_at(engine, rank, engine->ranks[rank].cursor[stream]);
+}
+
+static inline const struct engine_program *engine_program_of(const struct engine *engine,
+                                                             uint32_t rank)
+{
+    return engine->classes[engine->ranks[rank].engine_class].program;
+}
+
+static inline const struct engine_side *engine_side_of(const struct engine *engine, uint32_t rank,
+                                                       const struct engine_op *op)
+{
+    return &engine_program_of(engine, rank)->sides[op->side];
 }
 
 static inline void engine_push(struct engine *engine, sim_time duration, uint32_t target,
@@ -166,15 +212,18 @@ static inline void engine_push(struct engine *engine, sim_time duration, uint32_
     if (__builtin_add_overflow(engine->now, duration, &event.time)) {
         event.time = -1; /* refused by the queue */
     }
-    event_queue_push(engine->queue, &event);
+    queue_push(engine->queue, event);
 }
 
 /* prepare.c: everything that is allocated. */
 struct engine *engine_prepare(const struct programs *programs, const struct engine_options *options,
                               struct arena *arena);
 
-/* memory_level.c */
-void memory_level_change(struct engine *engine, uint32_t rank, uint32_t stream, bool at_start);
+/* instant.c: all that happens at engine->now. */
+void engine_run_instant(struct engine *engine);
+
+/* memory_level.c: an op, given by its cursor, changes the level. */
+void memory_level_change(struct engine *engine, uint32_t rank, uint32_t cursor, int64_t bytes);
 /* Writes the peak of every rank into its result. */
 void memory_level_finish(struct engine *engine);
 

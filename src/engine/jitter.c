@@ -5,8 +5,6 @@
  * and standard deviation sqrt(4 * (65536^2 - 1) / 12) = 37837.2. Nothing is drawn in
  * the order of events, so the noise of an op is the same in every mode.
  */
-#include "stepsim/error.h"
-
 #define ENGINE_CLOCK_RUNS
 #include "engine/digest.h"
 #include "engine/engine_internal.h"
@@ -18,7 +16,9 @@ sim_time jitter_duration(const struct engine *engine, uint32_t rank, uint32_t st
                          sim_time duration)
 {
     const struct programs *programs = engine->programs;
-    const uint64_t op = (uint64_t)engine->ranks[rank].done[stream] << 4 | stream;
+    const uint32_t index =
+        engine->ranks[rank].cursor[stream] - engine_program_of(engine, rank)->first[stream];
+    const uint64_t op = (uint64_t)index << 4 | stream;
     const uint64_t who = digest_mix(programs->jitter_seed, programs->ranks[rank].rank);
     const uint64_t hash = digest_mix(who, op);
     const int64_t bell =

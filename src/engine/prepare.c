@@ -5,8 +5,6 @@
  * one event (a slowed compute op STALE_EVENTS_MAX more); a group event takes the place
  * of its members' events; every list of an instant holds an entry at most once.
  */
-#include "stepsim/error.h"
-
 #include "engine/engine_internal.h"
 #include "engine/no_malloc.h"
 
@@ -17,8 +15,21 @@ struct used {
     unsigned flags;    /* engine_op_flag of any op */
 };
 
-static uint8_t op_flags(const struct programs *programs, const struct program_op *op,
-                        enum stream stream, bool last)
+/* One program while it is copied. */
+struct copy {
+    const struct programs *programs;
+    const struct program *program;
+    struct engine_program *out;
+    struct engine_op *ops;
+    struct engine_side *sides;
+    uint32_t *needs;
+    uint8_t *message_stream;
+    uint32_t side_count, need_count;
+    unsigned flags; /* of all ops together */
+};
+
+static unsigned op_flags(const struct programs *programs, const struct program_op *op,
+                         uint32_t stream, bool last)
 {
     const bool slowing = programs->contention_compute_ppm > 1000000;
     unsigned flags = 0;
@@ -27,6 +38,7 @@ static uint8_t op_flags(const struct programs *programs, const struct program_op
     flags |= last ? ENGINE_OP_LAST : 0u;
     flags |= op->kind == PROGRAM_OP_SEND ? ENGINE_OP_SENDS : 0u;
     flags |= stream == STREAM_COMPUTE ? ENGINE_OP_COMPUTE_STREAM : 0u;
+    flags |= op->wait_count > 1 ? ENGINE_OP_MORE_WAITS : 0u;
     if (slowing && (op->flags & PROGRAM_OP_CONTENDS) != 0 && op->kind != PROGRAM_OP_RECV) {
         flags |= ENGINE_OP_CONTENDS;
     }
@@ -34,87 +46,106 @@ static uint8_t op_flags(const struct programs *programs, const struct program_op
         ASSERT(stream == STREAM_COMPUTE && op->kind == PROGRAM_OP_COMPUTE);
         flags |= ENGINE_OP_SLOWED;
     }
-    return (uint8_t)flags;
-}
-
-/* Returns the flags of all ops together. */
-static unsigned copy_stream(const struct programs *programs, const struct program *program,
-                            enum stream stream, struct engine_op *out)
-{
-    unsigned flags = 0;
-    for (uint32_t i = 0; i < program->op_count[stream]; i++) {
-        const struct program_op *op = &program->ops[stream][i];
-        out[i].kind = op->kind;
-        out[i].flags = op_flags(programs, op, stream, i + 1 == program->op_count[stream]);
-        out[i].peer = (uint8_t)op->peer;
-        out[i].wait_count = op->wait_count;
-        out[i].wait_first = op->wait_first;
-        out[i].duration = op->duration;
-        out[i].message = op->message;
-        out[i].delta_start = op->delta_start;
-        out[i].delta_end = op->delta_end;
-        flags |= out[i].flags;
-    }
     return flags;
 }
 
-/* Tells every op which streams wait for it. */
-static void add_notices(const struct program *program, struct engine_op *const *ops)
+/* A wait as a need; the op that is awaited learns that `stream` waits for it. */
+static uint32_t copy_wait(struct copy *copy, uint32_t stream, struct program_wait wait)
 {
+    ASSERT(wait.stream < STREAM_COUNT && wait.stream != stream);
+    ASSERT(wait.index < copy->program->op_count[wait.stream]);
+    const uint32_t awaited = copy->out->first[wait.stream] + wait.index;
+    copy->ops[awaited].notify = (uint16_t)(copy->ops[awaited].notify | 1u << stream);
+    return wait.stream << NEED_STREAM_SHIFT | (awaited + 1);
+}
+
+static bool needs_side(const struct program_op *op)
+{
+    return op->kind == PROGRAM_OP_SEND || op->kind == PROGRAM_OP_RECV || op->delta_start != 0 ||
+           op->delta_end != 0 || op->wait_count > 1;
+}
+
+static void copy_op(struct copy *copy, uint32_t stream, uint32_t index)
+{
+    const struct program_op *op = &copy->program->ops[stream][index];
+    struct engine_op *out = &copy->ops[copy->out->first[stream] + index];
+    const bool last = index + 1 == copy->program->op_count[stream];
+    out->kind = op->kind & 15u;
+    out->peer = op->peer & 15u;
+    out->flags = (uint8_t)op_flags(copy->programs, op, stream, last);
+    out->duration = op->duration;
+    copy->flags |= out->flags;
+    const struct program_wait *waits = &copy->program->waits[op->wait_first];
+    if (op->wait_count > 0) {
+        out->need = copy_wait(copy, stream, waits[0]);
+    }
+    if (needs_side(op)) {
+        out->side = copy->side_count++;
+        copy->sides[out->side] = (struct engine_side){
+            .message = op->message,
+            .delta_start = op->delta_start,
+            .delta_end = op->delta_end,
+            .wait_first = copy->need_count,
+            .wait_count = op->wait_count > 1 ? op->wait_count - 1u : 0u,
+        };
+        for (uint32_t i = 1; i < op->wait_count; i++) {
+            copy->needs[copy->need_count++] = copy_wait(copy, stream, waits[i]);
+        }
+    }
+    if (op->kind == PROGRAM_OP_RECV) {
+        ASSERT(op->message < copy->program->message_count);
+        copy->message_stream[op->message] = (uint8_t)stream;
+    }
+}
+
+static void prepare_program(struct copy *copy, struct arena *arena)
+{
+    const struct program *program = copy->program;
+    uint32_t side_count = 0, need_count = 0;
+    for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
+        copy->out->first[stream + 1] = copy->out->first[stream] + program->op_count[stream];
+        for (uint32_t i = 0; i < program->op_count[stream]; i++) {
+            const struct program_op *op = &program->ops[stream][i];
+            side_count += needs_side(op);
+            need_count += op->wait_count > 1 ? op->wait_count - 1u : 0u;
+        }
+    }
+    ASSERT(copy->out->first[STREAM_COUNT] < NEED_CURSOR_MASK);
+    copy->ops = ARENA_ARRAY(arena, copy->out->first[STREAM_COUNT], struct engine_op);
+    copy->sides = ARENA_ARRAY(arena, side_count, struct engine_side);
+    copy->needs = ARENA_ARRAY(arena, need_count, uint32_t);
+    copy->message_stream = ARENA_ARRAY(arena, program->message_count, uint8_t);
     for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
         for (uint32_t i = 0; i < program->op_count[stream]; i++) {
-            const struct engine_op *op = &ops[stream][i];
-            for (uint32_t w = 0; w < op->wait_count; w++) {
-                const struct program_wait wait = program->waits[op->wait_first + w];
-                ASSERT(wait.stream < STREAM_COUNT && wait.stream != stream);
-                ASSERT(wait.index < program->op_count[wait.stream]);
-                struct engine_op *awaited = &ops[wait.stream][wait.index];
-                awaited->notify = (uint16_t)(awaited->notify | 1u << stream);
-            }
+            copy_op(copy, stream, i);
         }
     }
-}
-
-static unsigned prepare_program(const struct programs *programs, const struct program *program,
-                                struct arena *arena, struct engine_class *out)
-{
-    unsigned flags = 0;
-    struct engine_op *ops[STREAM_COUNT];
-    uint8_t *message_stream = ARENA_ARRAY(arena, program->message_count, uint8_t);
-    for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
-        const uint32_t count = program->op_count[stream];
-        ops[stream] = ARENA_ARRAY(arena, count, struct engine_op);
-        flags |= copy_stream(programs, program, (enum stream)stream, ops[stream]);
-        out->ops[stream] = ops[stream];
-        out->op_count[stream] = count;
-        for (uint32_t i = 0; i < count; i++) {
-            if (ops[stream][i].kind == PROGRAM_OP_RECV) {
-                ASSERT(ops[stream][i].message < program->message_count);
-                message_stream[ops[stream][i].message] = (uint8_t)stream;
-            }
-        }
-    }
-    add_notices(program, ops);
-    out->waits = program->waits;
-    out->message_stream = message_stream;
-    out->message_count = program->message_count;
-    return flags;
+    copy->out->ops = copy->ops;
+    copy->out->sides = copy->sides;
+    copy->out->needs = copy->needs;
+    copy->out->message_stream = copy->message_stream;
+    copy->out->message_count = program->message_count;
 }
 
 static struct engine_class *prepare_classes(const struct programs *programs, struct used *used,
                                             struct arena *arena)
 {
-    struct engine_class *by_program =
-        ARENA_ARRAY(arena, programs->program_count, struct engine_class);
+    struct engine_program *prepared =
+        ARENA_ARRAY(arena, programs->program_count, struct engine_program);
     for (uint32_t i = 0; i < programs->program_count; i++) {
-        used->flags |= prepare_program(programs, &programs->programs[i], arena, &by_program[i]);
+        struct copy copy = {
+            .programs = programs, .program = &programs->programs[i], .out = &prepared[i]};
+        prepare_program(&copy, arena);
+        used->flags |= copy.flags;
     }
     struct engine_class *classes = ARENA_ARRAY(arena, programs->class_count, struct engine_class);
     for (uint32_t i = 0; i < programs->class_count; i++) {
-        ASSERT(programs->classes[i].program < programs->program_count);
-        classes[i] = by_program[programs->classes[i].program];
-        classes[i].durations_ps = programs->classes[i].durations_ps;
-        classes[i].deltas_bytes = programs->classes[i].deltas_bytes;
+        const struct rank_class *class = &programs->classes[i];
+        ASSERT(class->program < programs->program_count);
+        classes[i] = (struct engine_class){.ops = prepared[class->program].ops,
+                                           .durations_ps = class->durations_ps,
+                                           .deltas_bytes = class->deltas_bytes,
+                                           .program = &prepared[class->program]};
     }
     return classes;
 }
@@ -130,9 +161,10 @@ static void prepare_ranks(struct engine *engine, struct used *used, struct arena
         struct engine_rank *rank = &engine->ranks[i];
         ASSERT(programs->ranks[i].rank_class < programs->class_count);
         rank->engine_class = programs->ranks[i].rank_class;
-        const struct engine_class *class = &engine->classes[rank->engine_class];
+        const struct engine_program *program = engine->classes[rank->engine_class].program;
         for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
-            if (class->op_count[stream] > 0) {
+            rank->cursor[stream] = program->first[stream];
+            if (program->first[stream + 1] > program->first[stream]) {
                 rank->ready = (uint16_t)(rank->ready | 1u << stream);
                 used->events++;
                 engine->streams_left++;
@@ -142,7 +174,7 @@ static void prepare_ranks(struct engine *engine, struct used *used, struct arena
             engine->dirty[engine->dirty_count++] = i;
         }
         message_first[i] = used->messages;
-        used->messages += class->message_count;
+        used->messages += program->message_count;
     }
     engine->message_first = message_first;
     engine->arrived = ARENA_ARRAY(arena, used->messages / 64 + 1, uint64_t);
@@ -154,8 +186,11 @@ static void prepare_groups(struct engine *engine, struct arena *arena)
     engine->groups = ARENA_ARRAY(arena, programs->group_count, struct engine_group);
     engine->met = ARENA_ARRAY(arena, programs->group_count, uint32_t);
     for (uint32_t i = 0; i < programs->group_count; i++) {
-        ASSERT(programs->groups[i].stream < STREAM_COUNT);
-        engine->groups[i].stream = programs->groups[i].stream;
+        const struct sim_group *group = &programs->groups[i];
+        ASSERT(group->stream < STREAM_COUNT);
+        engine->groups[i].stream = group->stream;
+        engine->groups[i].member_count = group->member_count;
+        engine->groups[i].members = &programs->members[group->member_first];
     }
 }
 
@@ -168,8 +203,8 @@ static void prepare_side_tables(struct engine *engine, struct used *used, struct
             struct memory_level *memory = &engine->memory[i];
             memory->level = programs->classes[programs->ranks[i].rank_class].static_bytes;
             memory->peak_bytes = memory->level;
-            memory->peak_label = UINT32_MAX;
-            memory->taken_key = ENGINE_NONE;
+            memory->peak_op = ENGINE_NONE;
+            memory->taken_op = ENGINE_NONE;
         }
     }
     if ((used->flags & (ENGINE_OP_SLOWED | ENGINE_OP_CONTENDS)) != 0) {
@@ -184,17 +219,18 @@ static void prepare_side_tables(struct engine *engine, struct used *used, struct
 
 static void observe(struct engine *engine, uint32_t rank, uint32_t *index, struct arena *arena)
 {
-    const struct engine_class *class = &engine->classes[engine->ranks[rank].engine_class];
+    const struct engine_program *program = engine_program_of(engine, rank);
+    const uint32_t op_count = program->first[STREAM_COUNT];
     struct observed_rank *observed = &engine->observed[engine->observed_count];
     struct observed_times *times = &engine->observed_times[engine->observed_count];
     index[rank] = engine->observed_count++;
     engine->ranks[rank].observed = 1;
     observed->rank = rank;
+    times->start = ARENA_ARRAY(arena, op_count, sim_time);
+    times->end = ARENA_ARRAY(arena, op_count, sim_time);
     for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
-        times->start[stream] = ARENA_ARRAY(arena, class->op_count[stream], sim_time);
-        times->end[stream] = ARENA_ARRAY(arena, class->op_count[stream], sim_time);
-        observed->start[stream] = times->start[stream];
-        observed->end[stream] = times->end[stream];
+        observed->start[stream] = times->start + program->first[stream];
+        observed->end[stream] = times->end + program->first[stream];
     }
 }
 
@@ -223,24 +259,25 @@ static void prepare_observed(struct engine *engine, struct arena *arena)
 struct engine *engine_prepare(const struct programs *programs, const struct engine_options *options,
                               struct arena *arena)
 {
-    enum { DUE_BATCH = 256 };
     struct used used = {0};
     struct engine *engine = ARENA_NEW(arena, struct engine);
     engine->programs = programs;
     engine->options = options;
+    engine->sim_ranks = programs->ranks;
+    engine->jitter_ppm = programs->jitter_ppm;
     engine->timeline = ARENA_NEW(arena, struct timeline);
-    /* An event's target and the lists pack a rank into 28 bits. */
+    /* The lists pack a rank into 28 bits. */
     ASSERT(programs->rank_count < UINT32_C(1) << 28);
     engine->classes = prepare_classes(programs, &used, arena);
     prepare_ranks(engine, &used, arena);
     prepare_groups(engine, arena);
     prepare_side_tables(engine, &used, arena);
     prepare_observed(engine, arena);
-    ASSERT(used.events < UINT32_MAX);
+    ASSERT(used.events < UINT32_MAX / 2);
     engine->received = ARENA_ARRAY(arena, used.events, uint32_t);
     engine->queue = event_queue_create(arena, (uint32_t)used.events, options->binary_heap);
-    /* A shuffle needs all events of an instant at once. */
-    engine->due_capacity = options->shuffle_seed != 0 ? (uint32_t)used.events + 1 : DUE_BATCH;
-    engine->due = ARENA_ARRAY(arena, engine->due_capacity, struct event);
+    if (options->shuffle_seed != 0) {
+        engine->shuffled = ARENA_ARRAY(arena, used.events, struct event);
+    }
     return engine;
 }

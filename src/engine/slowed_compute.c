@@ -13,8 +13,6 @@
  * end; with STALE_EVENTS_MAX of them queued, events are placed at the uncontended end
  * instead, which nothing can undercut. So the queue stays bounded.
  */
-#include "stepsim/error.h"
-
 #define ENGINE_CLOCK_RUNS
 #include "engine/engine_internal.h"
 #include "engine/no_malloc.h"

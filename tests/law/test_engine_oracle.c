@@ -54,13 +54,20 @@ static void assert_same(const struct programs *programs, const struct timeline *
     }
 }
 
+/* Every rank has its own class and program, of its own number. */
 static uint64_t expected_hash(const struct random_programs *random, uint32_t rank)
 {
+    const struct programs *programs = random->programs;
+    const struct program *program = &programs->programs[programs->classes[rank].program];
+    uint32_t first[STREAM_COUNT + 1] = {0};
+    for (uint32_t s = 0; s < STREAM_COUNT; s++) {
+        first[s + 1] = first[s] + program->op_count[s];
+    }
     uint64_t hash = 0;
     for (uint32_t i = 0; i < random->op_count; i++) {
         const struct random_op *op = &random->ops[i];
         if (op->rank == rank) {
-            hash += digest_completion(op->end, op->ref.stream, op->ref.index);
+            hash += digest_completion(op->end, first[op->ref.stream] + op->ref.index);
         }
     }
     return hash;
