@@ -207,21 +207,19 @@ static bool heads_share(uint32_t heads, uint32_t kv_heads, uint64_t ranks)
     return heads % ranks == 0 && (kv_heads % ranks == 0 || ranks % kv_heads == 0);
 }
 
-static bool check_tensor_heads(const struct degrees *d)
+/* Degrees around `asked` that share the heads, with `factor` ranks for each: "4 or 8". */
+static const char *near_degrees(const struct degrees *d, uint32_t factor, uint32_t asked)
 {
     const uint32_t heads = d->input->model->spec->attention.heads;
     const uint32_t kv_heads = model_kv_heads(d->input->model);
-    const uint32_t tp = d->parallel->tp;
-    if (heads_share(heads, kv_heads, tp))
-        return true;
-    uint32_t below = tp < heads ? tp : heads;
-    while (!heads_share(heads, kv_heads, below))
+    uint32_t below = asked < heads ? asked : heads;
+    while (!heads_share(heads, kv_heads, times(factor, below)))
         below--;
-    error_add(d->input->errors, ERROR_heads_not_divisible_by_tp, at(d, "parallel.tp"),
-              "parallel.tp",
-              "%u heads and %u key heads do not divide among %u tensor ranks; tp %u would work",
-              heads, kv_heads, tp, below);
-    return false;
+    uint32_t above = asked;
+    while (above <= heads && !heads_share(heads, kv_heads, times(factor, above)))
+        above++;
+    return above <= heads ? arena_printf(d->input->arena, "%u or %u", below, above)
+                          : arena_printf(d->input->arena, "%u", below);
 }
 
 /* Ulysses trades sequence for heads, so it divides what the tensor group left. */
@@ -230,27 +228,24 @@ static void resolve_heads(const struct degrees *d)
     const uint32_t heads = d->input->model->spec->attention.heads;
     const uint32_t kv_heads = model_kv_heads(d->input->model);
     struct layout *layout = d->layout;
-    if (!check_tensor_heads(d))
-        return;
     const uint64_t ranks = times(layout->tp, layout->ulysses);
-    if (heads_share(heads, kv_heads, ranks)) {
+    if (!heads_share(heads, kv_heads, layout->tp)) {
+        error_add(d->input->errors, ERROR_heads_not_divisible_by_tp, at(d, "parallel.tp"),
+                  "parallel.tp",
+                  "%u heads and %u key heads do not divide among %u tensor ranks; tp %s would work",
+                  heads, kv_heads, layout->tp, near_degrees(d, 1, layout->tp));
+    } else if (!heads_share(heads, kv_heads, ranks)) {
+        error_add(d->input->errors, ERROR_heads_not_divisible_by_ulysses, at(d, "parallel.cp.size"),
+                  "parallel.cp.size",
+                  "%u heads and %u key heads on tp %u do not divide among %u Ulysses ranks, nor by "
+                  "replicating key heads; a degree of %s would work",
+                  heads, kv_heads, layout->tp, layout->ulysses,
+                  near_degrees(d, layout->tp, layout->ulysses));
+    } else {
         layout->heads_per_rank = (uint32_t)(heads / ranks);
         layout->kv_heads_per_rank = ranks > kv_heads ? 1 : (uint32_t)(kv_heads / ranks);
         layout->kv_replication = ranks > kv_heads ? (uint32_t)(ranks / kv_heads) : 1;
-        return;
     }
-    uint32_t below = layout->ulysses < heads ? layout->ulysses : heads;
-    while (!heads_share(heads, kv_heads, (uint64_t)layout->tp * below))
-        below--;
-    uint32_t above = layout->ulysses;
-    while (above <= heads && !heads_share(heads, kv_heads, (uint64_t)layout->tp * above))
-        above++;
-    error_add(d->input->errors, ERROR_heads_not_divisible_by_ulysses, at(d, "parallel.cp.size"),
-              "parallel.cp.size",
-              "%u heads and %u key heads on tp %u do not divide among %u Ulysses ranks, nor by "
-              "replicating key heads; a degree of %u%s would work",
-              heads, kv_heads, layout->tp, layout->ulysses, below,
-              above <= heads ? arena_printf(d->input->arena, " or %u", above) : "");
 }
 
 /* cp = ulysses * ring. */

@@ -110,7 +110,7 @@ static void heads_and_widths_divide_by_tp(void **state)
     f.scenario.training.seq_len = 1536;
     f.scenario.training.global_batch_size = 64;
     layout_fixture_build(&f); /* 8 heads, FFN 2048 */
-    assert_refused(f.errors, ERROR_heads_not_divisible_by_tp, "tp 4 would work");
+    assert_refused(f.errors, ERROR_heads_not_divisible_by_tp, "tp 4 or 8 would work");
     assert_refused(f.errors, ERROR_width_not_divisible_by_tp, "4 or 8 would work");
     layout_fixture_close(&f);
 }
