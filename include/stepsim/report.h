@@ -21,7 +21,7 @@
 
 struct comm_report {
     double total_s;          /* time with such communication running */
-    double exposed_s;        /* of it, with the compute stream idle */
+    double exposed_s;        /* of it, what time_share gives to this cause */
     double bytes_per_device; /* sent in one step */
     double exposed_share[PHASE_COUNT]; /* exposed over total, per phase; 0 where total is 0 */
 };

@@ -137,7 +137,8 @@ static void metrics_page(struct cli *cli, struct text *page)
              "swap, pp that has a running\noperation on the rank; a message runs only while it is "
              "on the wire, so waiting for one that is not sent yet is\nbubble. A rank that has "
              "arrived at a collective of its own stage and waits for slower members counts as "
-             "imbalance.\nCommunication is exposed while the compute stream is idle.\n\n"
+             "imbalance.\nCommunication is exposed for the time that "
+             "`time_share` gives to it.\n\n"
              "| metric | unit | values | meaning |\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < metric_count; i++) {
         text_add(page, "| `%s` | %s | %s | ", metric_table[i].name, metric_table[i].unit,

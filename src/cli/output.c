@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -143,6 +144,13 @@ int print_json(struct cJSON *json)
     return EXIT_DONE;
 }
 
+/* Has the reader of a pipe gone away? The failed write may lie far back, so errno is no help. */
+static bool reader_is_gone(void)
+{
+    struct pollfd stdout_state = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&stdout_state, 1, 0) == 1 && (stdout_state.revents & POLLERR) != 0;
+}
+
 int output_finish(int status)
 {
     errno = 0;
@@ -150,9 +158,10 @@ int output_finish(int status)
     if (!failed) {
         return status;
     }
-    if (errno != EPIPE) {
+    const int reason = errno;
+    if (!reader_is_gone()) {
         fprintf(stderr, "stepsim: error: standard output: %s [%s]\n",
-                errno != 0 ? strerror(errno) : "write failed",
+                reason != 0 ? strerror(reason) : "cannot be written",
                 error_code_name(ERROR_file_not_writable));
     }
     return EXIT_FILES;

@@ -12,7 +12,7 @@
                report->comm[CAUSE_##cause].total_s, "Time of the step with " text " running.")     \
     METRIC_ROW(comm_##id##_exposed_s, "comm." #id ".exposed_s", "s", REAL,                         \
                report->comm[CAUSE_##cause].exposed_s,                                              \
-               "Of it, with the compute stream idle: " text ".")                                   \
+               "Of it, the part that the compute stream waits for: " text ".")                     \
     METRIC_ROW(comm_##id##_bytes, "comm." #id ".bytes_per_device", "bytes", REAL,                  \
                report->comm[CAUSE_##cause].bytes_per_device,                                       \
                "Bytes that one device sends in a step: " text ".")                                 \

@@ -21,82 +21,37 @@ static const cJSON *at(const cJSON *root, const char *path)
     return cJSON_GetObjectItemCaseSensitive(root, name);
 }
 
+/* clang-format off */
+static const char *const promised[] = {
+    "stepsim.version", "stepsim.commit", "stepsim.schema", "stepsim.digest",
+    "stepsim.event_digest", "scenario.parallel.pp.value", "params.total", "params.active",
+    "params.embedding", "params.mtp", "world.devices", "world.tp", "world.pp", "world.vpp",
+    "world.cp", "world.dp", "world.ep", "world.etp", "world.edp", "world.microbatches",
+    "step_time_s", "tokens_per_s", "tokens_per_s_per_device", "days_for_tokens.tokens",
+    "days_for_tokens.days", "mfu", "hfu", "mfu_convention.attention", "mfu_convention.mtp",
+    "mfu_convention.router", "peak_flop_per_s_per_device", "model_flop_per_token",
+    "model_flop_per_s_per_device", "time_share.compute", "time_share.recompute", "time_share.tp",
+    "time_share.ep", "time_share.cp", "time_share.pp", "time_share.dp", "time_share.swap",
+    "time_share.host", "time_share.imbalance", "time_share.bubble", "time_share.optimizer",
+    "comm.ep.total_s", "comm.ep.exposed_s", "comm.ep.bytes_per_device",
+    "comm.ep.exposed_share.warmup", "comm.ep.exposed_share.steady",
+    "comm.ep.exposed_share.cooldown", "memory.peak_bytes", "memory.limit_bytes", "memory.fits",
+    "memory.stages", "moe.load_max_over_mean", "moe.dropped_ratio", "moe.migrations",
+    "engine.ranks", "engine.simulated_ranks", "engine.classes", "engine.events", "engine.wall_s",
+    "steps", "notes", "verdict",
+};
+/* clang-format on */
+
 static void promised_names_are_there(void **state)
 {
     (void)state;
-    static const char *const paths[] = {"stepsim.version",
-                                        "stepsim.commit",
-                                        "stepsim.schema",
-                                        "stepsim.digest",
-                                        "stepsim.event_digest",
-                                        "scenario.parallel.pp.value",
-                                        "params.total",
-                                        "params.active",
-                                        "params.embedding",
-                                        "params.mtp",
-                                        "world.devices",
-                                        "world.tp",
-                                        "world.pp",
-                                        "world.vpp",
-                                        "world.cp",
-                                        "world.dp",
-                                        "world.ep",
-                                        "world.etp",
-                                        "world.edp",
-                                        "world.microbatches",
-                                        "step_time_s",
-                                        "tokens_per_s",
-                                        "tokens_per_s_per_device",
-                                        "days_for_tokens.tokens",
-                                        "days_for_tokens.days",
-                                        "mfu",
-                                        "hfu",
-                                        "mfu_convention.attention",
-                                        "mfu_convention.mtp",
-                                        "mfu_convention.router",
-                                        "peak_flop_per_s_per_device",
-                                        "model_flop_per_token",
-                                        "model_flop_per_s_per_device",
-                                        "time_share.compute",
-                                        "time_share.recompute",
-                                        "time_share.tp",
-                                        "time_share.ep",
-                                        "time_share.cp",
-                                        "time_share.pp",
-                                        "time_share.dp",
-                                        "time_share.swap",
-                                        "time_share.host",
-                                        "time_share.imbalance",
-                                        "time_share.bubble",
-                                        "time_share.optimizer",
-                                        "comm.ep.total_s",
-                                        "comm.ep.exposed_s",
-                                        "comm.ep.bytes_per_device",
-                                        "comm.ep.exposed_share.warmup",
-                                        "comm.ep.exposed_share.steady",
-                                        "comm.ep.exposed_share.cooldown",
-                                        "memory.peak_bytes",
-                                        "memory.limit_bytes",
-                                        "memory.fits",
-                                        "memory.stages",
-                                        "moe.load_max_over_mean",
-                                        "moe.dropped_ratio",
-                                        "moe.migrations",
-                                        "engine.ranks",
-                                        "engine.simulated_ranks",
-                                        "engine.classes",
-                                        "engine.events",
-                                        "engine.wall_s",
-                                        "steps",
-                                        "notes",
-                                        "verdict"};
     fixture_init(&fixture, 1000000000);
     cJSON *json = report_json(fixture_report(&fixture));
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        if (at(json, paths[i]) == NULL) {
-            print_error("no %s\n", paths[i]);
+    for (size_t i = 0; i < sizeof promised / sizeof promised[0]; i++) {
+        if (at(json, promised[i]) == NULL) {
+            print_error("no %s\n", promised[i]);
         }
-        assert_non_null(at(json, paths[i]));
+        assert_non_null(at(json, promised[i]));
     }
     cJSON_Delete(json);
     fixture_free(&fixture);
