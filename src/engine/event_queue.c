@@ -13,6 +13,7 @@ struct event_queue *event_queue_create(struct arena *arena, uint32_t capacity, b
 {
     struct event_queue *queue = ARENA_NEW(arena, struct event_queue);
     queue->capacity = capacity;
+    queue->run_bucket = -1;
     if (binary_heap) {
         queue->nodes = ARENA_ARRAY(arena, (size_t)capacity + 1, struct binary_node);
         return queue;
@@ -71,7 +72,59 @@ void queue_drop_head(struct event_queue *queue, uint32_t index)
     free_block(queue, dropped);
 }
 
-/* Moves the earliest events into the empty bucket 0. */
+/* Sorts an event into the run, behind those of its time. */
+static void insert_into_run(struct event_queue *queue, struct event event)
+{
+    uint32_t hole = queue->run_end++;
+    while (hole > queue->run_first && queue->run[hole - 1].time > event.time) {
+        queue->run[hole] = queue->run[hole - 1];
+        hole--;
+    }
+    queue->run[hole] = event;
+}
+
+/* Empties the run into the buckets. */
+static void spill_run(struct event_queue *queue)
+{
+    queue->base = queue->last;
+    queue->run_bucket = -1;
+    for (uint32_t i = queue->run_first; i < queue->run_end; i++) {
+        queue_add(queue, queue_bucket_of(queue, queue->run[i].time), queue->run[i]);
+    }
+}
+
+/* A push into the bucket of the run, or a lower one. */
+void queue_insert(struct event_queue *queue, struct event event)
+{
+    if (queue->run_end == RUN_EVENTS && queue->run_first > 0) {
+        const uint32_t count = queue->run_end - queue->run_first;
+        memmove(queue->run, &queue->run[queue->run_first], count * sizeof(struct event));
+        queue->run_first = 0;
+        queue->run_end = count;
+    }
+    if (queue->run_end == RUN_EVENTS) {
+        spill_run(queue);
+        queue_add(queue, queue_bucket_of(queue, event.time), event);
+    } else {
+        insert_into_run(queue, event);
+    }
+}
+
+/* A bucket's events fall into lower ones. */
+static void scatter(struct event_queue *queue, const struct bucket *source)
+{
+    for (int32_t block = source->head, next; block != NO_BLOCK; block = next) {
+        const uint32_t count = block == source->tail ? source->tail_count : BLOCK_EVENTS;
+        for (uint32_t k = 0; k < count; k++) {
+            const struct event event = queue->blocks[block].events[k];
+            queue_add(queue, queue_bucket_of(queue, event.time), event);
+        }
+        next = queue->next_block[block];
+        free_block(queue, block);
+    }
+}
+
+/* Opens the lowest bucket that is not empty; the run and bucket 0 are. */
 void queue_advance(struct event_queue *queue)
 {
     ASSERT(queue->filled != 0);
@@ -80,19 +133,21 @@ void queue_advance(struct event_queue *queue)
     queue->buckets[i].head = NO_BLOCK;
     queue->buckets[i].tail_count = BLOCK_EVENTS;
     queue->filled &= ~(UINT64_C(1) << i);
-    queue->last = source.earliest;
-    if (source.earliest == source.latest) { /* ties only: the chain moves as it is */
+    if (source.earliest == source.latest) {
+        queue->base = source.earliest;
         queue->buckets[0] = source;
         queue->filled |= 1;
-        return;
-    }
-    for (int32_t block = source.head, next; block != NO_BLOCK; block = next) {
-        const uint32_t count = block == source.tail ? source.tail_count : BLOCK_EVENTS;
-        for (uint32_t k = 0; k < count; k++) {
-            queue_add(queue, queue->blocks[block].events[k]);
+    } else if (source.head == source.tail && source.tail_count <= RUN_FILL_MAX) {
+        queue->run_first = 0;
+        queue->run_end = 0;
+        for (uint32_t k = 0; k < source.tail_count; k++) {
+            insert_into_run(queue, queue->blocks[source.head].events[k]);
         }
-        next = queue->next_block[block];
-        free_block(queue, block);
+        queue->run_bucket = (int32_t)i;
+        free_block(queue, source.head);
+    } else {
+        queue->base = source.earliest;
+        scatter(queue, &source);
     }
 }
 
