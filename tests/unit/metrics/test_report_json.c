@@ -115,9 +115,9 @@ static void what_is_not_a_number_is_a_bug(void **state)
     (void)state;
     fixture_init(&fixture, 1000000000);
     broken = fixture_report(&fixture);
-    broken->wall_s = NAN;
+    broken->wall_s = (double)NAN;
     assert_aborts(print_broken);
-    broken->wall_s = INFINITY;
+    broken->wall_s = (double)INFINITY;
     assert_aborts(print_broken);
     broken->wall_s = 0.0;
     broken->bubble_ratio = 1.5;
