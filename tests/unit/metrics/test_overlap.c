@@ -66,11 +66,29 @@ static void communication_on_the_compute_stream_is_exposed(void **state)
     assert_close(comm[CAUSE_TP].exposed_s, 5e-12, 1e-12);
 }
 
+/* tp 10..20 and ep 12..26 while nothing computes: tp claims 10..20, ep what is left, 20..26, so
+ * that exposed times are those of time_share. */
+static void exposed_time_belongs_to_one_cause(void **state)
+{
+    (void)state;
+    struct hand_timeline hand;
+    struct comm_report comm[CAUSE_COUNT] = {0};
+    hand_init(&hand, 30);
+    hand_op(&hand, STREAM_COMPUTE, CAUSE_COMPUTE, 0, 10);
+    hand_op(&hand, STREAM_TP, CAUSE_TP, 10, 20);
+    hand_op(&hand, STREAM_EP, CAUSE_EP, 12, 26);
+    measure(&hand, comm);
+    assert_close(comm[CAUSE_TP].exposed_s, 10e-12, 1e-12);
+    assert_close(comm[CAUSE_EP].total_s, 14e-12, 1e-12);
+    assert_close(comm[CAUSE_EP].exposed_s, 6e-12, 1e-12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exposed_share_by_phase),
         cmocka_unit_test(two_messages_at_once_count_once),
+        cmocka_unit_test(exposed_time_belongs_to_one_cause),
         cmocka_unit_test(communication_on_the_compute_stream_is_exposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

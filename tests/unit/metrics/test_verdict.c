@@ -30,6 +30,34 @@ static void the_largest_loss_comes_first(void **state)
     fixture_free(&fixture);
 }
 
+/* Every cause can be the largest loss, and each has words of its own. */
+static void every_loss_has_words(void **state)
+{
+    (void)state;
+    static const struct {
+        enum stream stream;
+        enum time_cause cause;
+        const char *words;
+    } losses[] = {
+        {STREAM_EP, CAUSE_EP, "exposed expert communication"},
+        {STREAM_CP, CAUSE_CP, "exposed context-parallel communication"},
+        {STREAM_DP, CAUSE_DP, "overlap.grad_reduce and overlap.param_gather"},
+        {STREAM_COPY_IN, CAUSE_SWAP, "exposed copies to the host"},
+        {STREAM_COMPUTE, CAUSE_RECOMPUTE, "to recomputation; recomputing fewer modules"},
+        {STREAM_COMPUTE, CAUSE_HOST, "host.dispatch: graph"},
+        {STREAM_COMPUTE, CAUSE_IMBALANCE, "uneven expert load"},
+        {STREAM_COMPUTE, CAUSE_OPTIMIZER, "the optimizer step"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        fixture_init(&fixture, 1000000000);
+        hand_op(&fixture.hand, STREAM_COMPUTE, CAUSE_COMPUTE, 0, 100000000);
+        hand_op(&fixture.hand, losses[i].stream, losses[i].cause, 100000000, 900000000);
+        assert_says(fixture_report(&fixture)->verdict, "loses 80.0 %");
+        assert_says(fixture_report(&fixture)->verdict, losses[i].words);
+        fixture_free(&fixture);
+    }
+}
+
 /* Stage 1 is busy twice as long as stage 0: 1.33 times the mean. */
 static void a_bubble_of_uneven_stages_asks_for_another_split(void **state)
 {
@@ -62,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_largest_loss_comes_first),
+        cmocka_unit_test(every_loss_has_words),
         cmocka_unit_test(a_bubble_of_uneven_stages_asks_for_another_split),
         cmocka_unit_test(what_does_not_fit_is_told_first),
     };
