@@ -84,6 +84,7 @@ struct block_ops {
     uint32_t saved_count;
     double workspace_forward_bytes;    /* alive only while the pass runs */
     double workspace_backward_bytes;
+    double workspace_rows_bytes;       /* part of both that grows with the routed rows */
     bool moe;
     double host_syncs;                 /* device-to-host synchronisations of one pass */
 };

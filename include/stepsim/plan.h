@@ -14,6 +14,7 @@
 #define STEPSIM_PLAN_H
 
 #include "stepsim/memory_model.h"
+#include "stepsim/routing.h"
 #include "stepsim/schedule.h"
 
 struct plan_ask {
@@ -21,6 +22,7 @@ struct plan_ask {
     const struct cluster *cluster;
     const struct schedule *schedule;
     const struct pipeline_order *order;
+    const struct expert_loads *loads; /* NULL: perfect balance */
     bool ranks_all;
     bool unfused;
 };

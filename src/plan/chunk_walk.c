@@ -9,20 +9,21 @@
 static void append_op(struct program_writer *writer, struct cursor *cursor)
 {
     const struct template_op *from = &cursor->template->ops[cursor->next];
+    const struct op_costs costs =
+        rows_costs(writer->builder, cursor->template, cursor->next, cursor->layer, cursor->paired);
     struct op_draft draft = {
         .stream = (enum stream)from->stream,
         .op = {.kind = from->kind,
                .cause = from->cause,
                .flags = from->flags,
-               .duration = from->duration,
+               .duration = costs.duration,
                .peer = from->group,
-               .delta_start = from->delta_start,
-               .delta_end = from->delta_end},
+               .delta_start = costs.delta_start,
+               .delta_end = costs.delta_end},
         .name = from->name,
         .pass = from->pass,
     };
     if (cursor->paired && from->stream == STREAM_EP) {
-        draft.op.duration = from->duration_paired;
         draft.op.flags |= PROGRAM_OP_CONTENDS;
     }
     for (int i = 0; i < from->wait_count; i++) {

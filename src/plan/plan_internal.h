@@ -26,6 +26,33 @@ uint32_t cost_table_delta(struct cost_table *table, double bytes, struct arena *
 uint32_t cost_table_label(struct cost_table *table, const struct program_label *label,
                           struct arena *arena);
 
+/* ---- Costs that depend on the routed rows of a rank ---- */
+
+/* One part of a program op whose duration grows with the rows. */
+struct rows_part {
+    bool collective;
+    double factor, paired_factor; /* growth of compute; contention of a collective */
+    struct compute_ask compute;
+    struct collective_ask exchange;
+    bool rows_in_k; /* weight gradients: rows are the inner dimension */
+};
+
+/* A duration, or a delta, that every rank class fills for its own rows of a layer. */
+struct rows_duration {
+    uint32_t duration;
+    uint32_t layer;
+    uint32_t part_first, part_count;
+    sim_time fixed; /* of the parts that do not depend on rows */
+    bool paired;
+};
+struct rows_delta {
+    uint32_t delta;
+    uint32_t layer;
+    const struct block_ops *block;
+    bool recompute, at_start;
+    uint8_t which; /* enum template_kind */
+};
+
 /* ---- Templates ---- */
 
 #define TEMPLATE_OPS_MAX   224
@@ -41,6 +68,8 @@ struct template_op {
     uint32_t duration;
     uint32_t duration_paired; /* beside the compute of an overlapped pair */
     uint32_t delta_start, delta_end;
+    uint32_t part_first, part_count; /* rows_parts of this op */
+    sim_time fixed;                  /* duration without them */
     const char *name;
 };
 
@@ -48,8 +77,14 @@ struct template
 {
     struct template_op *ops;
     uint32_t count;
-    double flop;                    /* executed by one rank */
-    double recompute_flop;          /* of it */
+    double flop;           /* executed by one rank */
+    double recompute_flop; /* of it */
+    const struct block_ops *block;
+    bool recompute;
+    uint8_t which; /* enum template_kind */
+    /* With unequal loads: [layer][op][duration, paired, delta_start, delta_end] indices made
+     * so far, NO_INDEX: not yet. */
+    uint32_t(*by_layer)[4];
     double sent_bytes[CAUSE_COUNT]; /* by one rank */
 };
 
@@ -63,6 +98,7 @@ enum template_kind {
 };
 
 #define PLAN_BLOCKS_MAX 8
+#define NO_INDEX        UINT32_MAX
 
 struct plan_builder {
     const struct plan_ask *ask;
@@ -70,6 +106,12 @@ struct plan_builder {
     struct cost_table costs;
     /* [block of the graph][recomputes][template_kind] */
     struct template templates[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
+    struct rows_part *parts;
+    uint32_t part_count, part_capacity;
+    struct rows_duration *rows_durations;
+    uint32_t rows_duration_count, rows_duration_capacity;
+    struct rows_delta *rows_deltas;
+    uint32_t rows_delta_count, rows_delta_capacity;
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
@@ -80,11 +122,33 @@ struct plan_builder {
 };
 
 void templates_build(struct plan_builder *builder);
-const struct template *template_of(const struct plan_builder *builder, enum block_kind kind,
-                                   bool windowed, bool recompute, enum template_kind which);
+struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
+                             bool recompute, enum template_kind which);
 
 /* Factor on compute that grows with the number of devices. */
 double plan_growth(const struct plan_ask *ask);
+/* Bytes of memory that a pass of a block takes at its start and gives back at its end. */
+struct pass_deltas {
+    double start, end;
+};
+struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_ops *block,
+                               bool recompute, enum template_kind which, double rows_ratio);
+
+/* ---- Unequal loads (rows.c) ---- */
+
+/* Notes that the op under construction has a part that depends on rows. */
+void rows_part_add(struct plan_builder *builder, struct template_op *op,
+                   const struct rows_part *part);
+/* Indices of an op of a template for one layer: its own when its cost depends on rows. */
+struct op_costs {
+    uint32_t duration, delta_start, delta_end;
+};
+struct op_costs rows_costs(struct plan_builder *builder, struct template *template, uint32_t op,
+                           int32_t layer, bool paired);
+/* Fills the durations and deltas of one class; the arrays hold the balanced values. */
+void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *durations,
+               int64_t *deltas);
+
 /* Seconds of one op or collective with this scenario's settings. */
 double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask);
 struct collective_cost plan_collective(const struct plan_builder *builder,
@@ -120,8 +184,6 @@ struct program_writer {
     bool *gradients_reduced;        /* [vpp] reduction issued already */
 };
 
-#define NO_INDEX UINT32_MAX
-
 /* Appends an op with its waits; returns its index on the stream. */
 struct op_draft {
     enum stream stream;
@@ -149,7 +211,7 @@ struct chunk_block {
 
 /* One template being appended, possibly in pieces. */
 struct cursor {
-    const struct template *template;
+    struct template *template;
     uint32_t next;
     uint32_t index[TEMPLATE_OPS_MAX];          /* template position -> index on its stream */
     struct program_wait entry[CURSOR_ENTRIES]; /* the first compute op waits for these;

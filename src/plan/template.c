@@ -162,6 +162,16 @@ static void write_compute(struct template_writer *writer, uint32_t index)
         }
         writer->open = true;
     }
+    struct template_op *written = &writer->template->ops[writer->template->count - 1];
+    if (op->rows_scale) {
+        const struct rows_part part = {.factor = builder->compute_scale,
+                                       .paired_factor = builder->compute_scale,
+                                       .compute = op->compute,
+                                       .rows_in_k = op->in_weight_pass};
+        rows_part_add(builder, written, &part);
+    } else {
+        written->fixed += duration;
+    }
     writer->position[index] = (int16_t)(writer->template->count - 1);
     writer->compute_s += seconds;
     writer->template->flop += op_flop(op);
@@ -226,6 +236,14 @@ static void write_collective(struct template_writer *writer, uint32_t index)
     out->duration_paired = out->duration;
     if (builder->ask->schedule->overlaps && op->stream == STREAM_EP && !overlapped) {
         out->duration_paired = priced(builder, contended_s);
+    }
+    if (op->group == GROUP_EP && op->stream == STREAM_EP) {
+        const double contention = builder->ask->cluster->device->contention_comm;
+        const struct rows_part part = {.collective = true,
+                                       .factor = overlapped ? contention : 1.0,
+                                       .paired_factor = contention,
+                                       .exchange = ask};
+        rows_part_add(builder, out, &part);
     }
     add_waits(writer, op, out);
     writer->position[index] = (int16_t)(writer->template->count - 1);
@@ -299,28 +317,22 @@ static void write_host(struct template_writer *writer)
     }
 }
 
-struct pass_deltas {
-    double start, end;
-};
-
-static struct pass_deltas pass_deltas(const struct plan_builder *builder,
-                                      const struct block_ops *block, bool recompute,
-                                      enum template_kind which)
+struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_ops *block,
+                               bool recompute, enum template_kind which, double rows_ratio)
 {
-    const struct kept_bytes kept = memory_model_kept(builder->ask->graph, block, recompute, 1.0);
+    const struct kept_bytes kept = memory_model_kept(graph, block, recompute, rows_ratio);
+    const double more = (rows_ratio - 1.0) * block->workspace_rows_bytes;
+    const double forward = block->workspace_forward_bytes + more;
+    const double backward = kept.recomputed + block->workspace_backward_bytes + more;
     switch (which) {
     case TEMPLATE_FORWARD:
-        return (struct pass_deltas){.start = kept.until_backward + kept.until_weight +
-                                             block->workspace_forward_bytes,
-                                    .end = -block->workspace_forward_bytes};
+        return (struct pass_deltas){.start = kept.until_backward + kept.until_weight + forward,
+                                    .end = -forward};
     case TEMPLATE_BACKWARD:
-        return (struct pass_deltas){.start = kept.recomputed + block->workspace_backward_bytes,
-                                    .end = -kept.recomputed - block->workspace_backward_bytes -
-                                           kept.until_backward - kept.until_weight};
+        return (struct pass_deltas){.start = backward,
+                                    .end = -backward - kept.until_backward - kept.until_weight};
     case TEMPLATE_BACKWARD_INPUT:
-        return (struct pass_deltas){.start = kept.recomputed + block->workspace_backward_bytes,
-                                    .end = -kept.recomputed - block->workspace_backward_bytes -
-                                           kept.until_backward};
+        return (struct pass_deltas){.start = backward, .end = -backward - kept.until_backward};
     case TEMPLATE_BACKWARD_WEIGHT:
         return (struct pass_deltas){.end = -kept.until_weight};
     case TEMPLATE_KIND_COUNT:
@@ -381,7 +393,10 @@ static void build_template(struct plan_builder *builder, const struct block_ops 
         break;
     }
     write_host(&writer);
-    set_deltas(&writer, pass_deltas(builder, block, recompute, which));
+    template->block = block;
+    template->recompute = recompute;
+    template->which = (uint8_t)which;
+    set_deltas(&writer, pass_deltas(builder->ask->graph, block, recompute, which, 1.0));
 }
 
 void templates_build(struct plan_builder *builder)
@@ -404,12 +419,12 @@ void templates_build(struct plan_builder *builder)
     }
 }
 
-const struct template *template_of(const struct plan_builder *builder, enum block_kind kind,
-                                   bool windowed, bool recompute, enum template_kind which)
+struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
+                             bool recompute, enum template_kind which)
 {
     const struct block_ops *block = op_graph_block(builder->ask->graph, kind, windowed);
     const uint32_t index = (uint32_t)(block - builder->ask->graph->blocks);
-    const struct template *template = &builder->templates[index][recompute][which];
+    struct template *template = &builder->templates[index][recompute][which];
     ASSERT(template->ops != NULL);
     return template;
 }

@@ -185,8 +185,9 @@ static void workspaces(const struct op_sizes *sizes, struct block_ops *block)
         const struct moe_spec *spec = &sizes->model->spec->moe;
         const double copies =
             sizes->tokens / sizes->tp * (double)spec->top_k * sizes->hidden * ELEMENT_BYTES;
-        block->workspace_forward_bytes += 2.0 * copies * sizes->etp;
-        block->workspace_backward_bytes += 2.0 * copies * sizes->etp;
+        block->workspace_rows_bytes = 2.0 * copies * sizes->etp;
+        block->workspace_forward_bytes += block->workspace_rows_bytes;
+        block->workspace_backward_bytes += block->workspace_rows_bytes;
     }
     if (block->kind == BLOCK_HEAD) {
         block->workspace_backward_bytes = 2.0 * whole;
