@@ -46,11 +46,18 @@ extern const enum time_cause cause_priority[CAUSE_PRIORITY_COUNT];
 /* Is it one of them: communication or a copy. */
 bool cause_is_comm(enum time_cause cause);
 
-/* Fills share_ps[CAUSE_COUNT], which sums to the step. */
-void time_share_measure(struct sweep *sweep, sim_time *share_ps);
+/* Adds one slice to share_ps[CAUSE_COUNT], which sums to the step after the last one. */
+void time_share_add(sim_time *share_ps, const struct sweep_slice *slice);
+
+/* Time with communication running, and exposed, by cause and phase; starts zeroed. */
+struct overlap {
+    sim_time total_ps[CAUSE_COUNT][PHASE_COUNT], exposed_ps[CAUSE_COUNT][PHASE_COUNT];
+};
+void overlap_add(struct overlap *overlap, const struct program_label *labels,
+                 const struct sweep_slice *slice);
 /* Fills comm[CAUSE_COUNT] except bytes_per_device. */
-void overlap_measure(struct sweep *sweep, const struct program_label *labels,
-                     struct comm_report *comm);
+void overlap_finish(const struct overlap *overlap, struct comm_report *comm);
+
 /* Idle share of all compute streams, weighted by the ranks of each class. */
 double bubble_measure(const struct programs *programs, const struct timeline *timeline,
                       struct arena *arena);

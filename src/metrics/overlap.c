@@ -19,38 +19,39 @@ static const struct program_op *running_op(const struct sweep_slice *slice, enum
     return NULL;
 }
 
-void overlap_measure(struct sweep *sweep, const struct program_label *labels,
-                     struct comm_report *comm)
+void overlap_add(struct overlap *overlap, const struct program_label *labels,
+                 const struct sweep_slice *slice)
 {
-    sim_time total_ps[CAUSE_COUNT][PHASE_COUNT] = {{0}};
-    sim_time exposed_ps[CAUSE_COUNT][PHASE_COUNT] = {{0}};
-    struct sweep_slice slice;
-    while (sweep_next(sweep, &slice)) {
-        const struct program_op *compute = slice.running[STREAM_COMPUTE];
-        bool idle = compute == NULL || cause_is_comm((enum time_cause)compute->cause);
-        for (unsigned i = 0; i < CAUSE_PRIORITY_COUNT; i++) {
-            const enum time_cause cause = cause_priority[i];
-            const struct program_op *op = running_op(&slice, cause);
-            if (op == NULL) {
-                continue;
-            }
-            const unsigned phase = labels[op->label].phase;
-            ASSERT(phase < PHASE_COUNT);
-            total_ps[cause][phase] += slice.until - slice.from;
-            exposed_ps[cause][phase] += idle ? slice.until - slice.from : 0;
-            idle = false; /* claimed */
+    const struct program_op *compute = slice->running[STREAM_COMPUTE];
+    const sim_time length = slice->until - slice->from;
+    bool idle = compute == NULL || cause_is_comm((enum time_cause)compute->cause);
+    for (unsigned i = 0; i < CAUSE_PRIORITY_COUNT; i++) {
+        const enum time_cause cause = cause_priority[i];
+        const struct program_op *op = running_op(slice, cause);
+        if (op == NULL) {
+            continue;
         }
+        const unsigned phase = labels[op->label].phase;
+        ASSERT(phase < PHASE_COUNT);
+        overlap->total_ps[cause][phase] += length;
+        overlap->exposed_ps[cause][phase] += idle ? length : 0;
+        idle = false; /* claimed */
     }
+}
+
+void overlap_finish(const struct overlap *overlap, struct comm_report *comm)
+{
     for (unsigned c = 0; c < CAUSE_COUNT; c++) {
         sim_time total = 0;
         sim_time exposed = 0;
         for (unsigned p = 0; p < PHASE_COUNT; p++) {
-            total += total_ps[c][p];
-            exposed += exposed_ps[c][p];
+            const sim_time phase_ps = overlap->total_ps[c][p];
+            total += phase_ps;
+            exposed += overlap->exposed_ps[c][p];
             comm[c].exposed_share[p] =
-                total_ps[c][p] > 0 ? (double)exposed_ps[c][p] / (double)total_ps[c][p] : 0.0;
+                phase_ps > 0 ? (double)overlap->exposed_ps[c][p] / (double)phase_ps : 0.0;
         }
-        ASSERT(exposed <= total && total <= sweep->end);
+        ASSERT(exposed <= total);
         comm[c].total_s = sim_time_seconds(total);
         comm[c].exposed_s = sim_time_seconds(exposed);
     }

@@ -65,10 +65,19 @@ static void time_measure(struct report *report, const struct report_parts *parts
     const struct observed_rank *rank = observed_busiest(timeline);
     const uint32_t stage = programs->classes[programs->ranks[rank->rank].rank_class].stage;
     struct sweep sweep;
+    struct sweep_slice slice;
+    struct overlap overlap = {0};
     sweep_init(&sweep, programs, timeline, rank, arena);
-    struct sweep again = sweep;
-    time_share_measure(&sweep, report->time_share_ps);
-    overlap_measure(&again, programs->labels, report->comm);
+    while (sweep_next(&sweep, &slice)) {
+        time_share_add(report->time_share_ps, &slice);
+        overlap_add(&overlap, programs->labels, &slice);
+    }
+    overlap_finish(&overlap, report->comm);
+    sim_time sum_ps = 0;
+    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
+        sum_ps += report->time_share_ps[c];
+    }
+    ASSERT(sum_ps == timeline->end);
     for (unsigned c = 0; c < CAUSE_COUNT; c++) {
         report->comm[c].bytes_per_device = parts->plan->sent_bytes[stage * CAUSE_COUNT + c];
     }

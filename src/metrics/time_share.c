@@ -39,20 +39,11 @@ static enum time_cause slice_cause(const struct sweep_slice *slice)
     return slice->waits_for_group ? CAUSE_IMBALANCE : CAUSE_BUBBLE;
 }
 
-void time_share_measure(struct sweep *sweep, sim_time *share_ps)
+void time_share_add(sim_time *share_ps, const struct sweep_slice *slice)
 {
-    sim_time sum_ps = 0;
-    struct sweep_slice slice;
-    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
-        share_ps[c] = 0;
-    }
-    while (sweep_next(sweep, &slice)) {
-        const enum time_cause cause = slice_cause(&slice);
-        ASSERT(cause < CAUSE_COUNT);
-        share_ps[cause] += slice.until - slice.from;
-        sum_ps += slice.until - slice.from;
-    }
-    ASSERT(sum_ps == sweep->end);
+    const enum time_cause cause = slice_cause(slice);
+    ASSERT(cause < CAUSE_COUNT);
+    share_ps[cause] += slice->until - slice->from;
 }
 
 double bubble_measure(const struct programs *programs, const struct timeline *timeline,

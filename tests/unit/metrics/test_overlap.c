@@ -7,8 +7,13 @@ static void measure(struct hand_timeline *hand, struct comm_report *comm)
 {
     struct arena *arena = arena_create("test");
     struct sweep sweep;
+    struct sweep_slice slice;
+    struct overlap overlap = {0};
     sweep_init(&sweep, &hand->programs, &hand->timeline, &hand->observed, arena);
-    overlap_measure(&sweep, hand->labels, comm);
+    while (sweep_next(&sweep, &slice)) {
+        overlap_add(&overlap, hand->labels, &slice);
+    }
+    overlap_finish(&overlap, comm);
     arena_destroy(arena);
 }
 

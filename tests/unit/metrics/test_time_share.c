@@ -7,8 +7,12 @@ static void measure(struct hand_timeline *hand, sim_time *share)
 {
     struct arena *arena = arena_create("test");
     struct sweep sweep;
+    struct sweep_slice slice;
+    memset(share, 0, CAUSE_COUNT * sizeof *share);
     sweep_init(&sweep, &hand->programs, &hand->timeline, &hand->observed, arena);
-    time_share_measure(&sweep, share);
+    while (sweep_next(&sweep, &slice)) {
+        time_share_add(share, &slice);
+    }
     arena_destroy(arena);
 }
 
