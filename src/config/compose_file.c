@@ -102,17 +102,29 @@ static const struct yaml_tree *accept_root(struct compose *compose, struct arena
     return NULL;
 }
 
+/* Keeps a sound tree; one with errors is parsed anew, so that they are reported anew. */
+static const struct yaml_tree *keep(struct compose *compose, const struct cached *kept,
+                                    size_t errors_before)
+{
+    if (kept->tree && compose->cache && compose->errors->count == errors_before)
+        cache_add(compose->cache, kept->path, kept->text, kept->tree);
+    return kept->tree;
+}
+
+static struct arena *tree_arena(const struct compose *compose)
+{
+    return compose->cache ? compose->cache->arena : compose->arena;
+}
+
 const struct yaml_tree *compose_file(struct compose *compose, const char *path)
 {
     const struct yaml_tree *tree = cache_find(compose->cache, path, NULL);
     if (tree)
         return tree;
-    struct arena *arena = compose->cache ? compose->cache->arena : compose->arena;
+    struct arena *arena = tree_arena(compose);
     const size_t errors_before = compose->errors->count;
     tree = accept_root(compose, arena, yaml_tree_read(path, arena, compose->errors));
-    if (tree && compose->cache && compose->errors->count == errors_before)
-        cache_add(compose->cache, path, NULL, tree);
-    return tree;
+    return keep(compose, &(struct cached){.path = path, .tree = tree}, errors_before);
 }
 
 const struct yaml_tree *compose_text(struct compose *compose, const char *text, const char *name)
@@ -120,14 +132,12 @@ const struct yaml_tree *compose_text(struct compose *compose, const char *text, 
     const struct yaml_tree *tree = cache_find(compose->cache, name, text);
     if (tree)
         return tree;
-    struct arena *arena = compose->cache ? compose->cache->arena : compose->arena;
+    struct arena *arena = tree_arena(compose);
     const size_t errors_before = compose->errors->count;
     tree = accept_root(
         compose, arena,
         yaml_tree_parse(text, strlen(text), arena_strdup(arena, name), arena, compose->errors));
-    if (tree && compose->cache && compose->errors->count == errors_before)
-        cache_add(compose->cache, name, text, tree);
-    return tree;
+    return keep(compose, &(struct cached){.path = name, .text = text, .tree = tree}, errors_before);
 }
 
 /* ---- Names ---- */

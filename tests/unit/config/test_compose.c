@@ -61,6 +61,11 @@ static void a_name_replaces_the_whole(void **state)
                       CONFIG_SETS("model=toy_dense", "model.layers=6", "parallel.ep=1"));
     assert_string_equal(s->model.name, "toy_dense");
     assert_int_equal(s->model.layers, 6);
+    /* Naming another base is the same as naming another model. */
+    s = config_accept(*state, TOY_SCENARIO,
+                      CONFIG_SETS("model.layers=6", "model.base=toy_dense", "parallel.ep=1"));
+    assert_string_equal(s->model.name, "toy_dense");
+    assert_int_equal(s->model.layers, 8);
 }
 
 #define WITH_MAPS                                                                                  \

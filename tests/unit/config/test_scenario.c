@@ -169,6 +169,8 @@ static void errors_come_in_the_order_of_the_file(void **state)
     static const uint32_t lines[] = {1, 3, 4, 4, 5, 0};
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(fixture->errors.items[i].at.line, lines[i]);
+    assert_int_equal(fixture->errors.items[2].at.column, 16);
+    assert_string_equal(fixture->errors.items[3].key, "parallel.pq");
     assert_string_equal(fixture->errors.items[5].key, "mfu.peek");
 }
 
