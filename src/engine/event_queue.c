@@ -83,10 +83,9 @@ static void insert_into_run(struct event_queue *queue, struct event event)
     queue->run[hole] = event;
 }
 
-/* Empties the run into the buckets. */
+/* Empties the run into the buckets, none higher than the one it came from. */
 static void spill_run(struct event_queue *queue)
 {
-    queue->base = queue->last;
     queue->run_bucket = -1;
     for (uint32_t i = queue->run_first; i < queue->run_end; i++) {
         queue_add(queue, queue_bucket_of(queue, queue->run[i].time), queue->run[i]);

@@ -11,8 +11,8 @@
  * An event can fall at most once per bit of its delay, and all copies are sequential.
  *
  * The run stands for the bucket that it came from: what is pushed into that bucket or a
- * lower one is sorted into the run instead, and when there is no room, `base` moves to the
- * time of the latest pop and the run falls into buckets.
+ * lower one is sorted into the run instead, and when there is no room, the run goes back
+ * into the buckets.
  *
  * Ties need no sequence number: the bucket is a function of the time and of `base`, so
  * equal times always share a bucket, and every move keeps the order of pushing.

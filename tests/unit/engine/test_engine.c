@@ -335,7 +335,11 @@ static void the_event_budget_is_kept(void **state)
     const char *failure;
     assert_non_null(engine_run(programs, &enough, arena, &failure));
     const char *text = run_fails(programs, 10, arena);
-    assert_non_null(strstr(text, "event budget of 10 passed"));
+    assert_non_null(strstr(text, "event budget of 10 passed at 11 ps, 11 ops done"));
+    text = run_fails(programs, 5, arena);
+    assert_non_null(strstr(text, "event budget of 5 passed at 6 ps, 6 ops done; not done:"));
+    assert_non_null(strstr(text, "rank 0 (stage 0): compute op 6 `op`"));
+    assert_non_null(strstr(text, " runs"));
 }
 
 int main(void)

@@ -169,6 +169,72 @@ static void radix_equals_binary_on_random_and_tied_delays(void **state)
 }
 
 /*
+ * Pushes among the few events that are about to leave: `burst` of them after every tenth
+ * pop, at times between the present and just beyond. They take their places by time, and
+ * behind those of their time.
+ */
+static void bursts(struct arena *arena, uint32_t burst, uint64_t spread)
+{
+    enum { FIRST = 20, POPS = 3000, CAPACITY = FIRST + POPS * 20 };
+    for (int binary = 0; binary < 2; binary++) {
+        struct event_queue *queue = event_queue_create(arena, CAPACITY, binary != 0);
+        struct rng rng = rng_stream(burst, spread);
+        struct event last = {0};
+        uint32_t pushed = 0;
+        for (; pushed < FIRST; pushed++) {
+            push(queue, (sim_time)rng_below(&rng, 2 * spread), pushed);
+        }
+        for (uint32_t pops = 0; event_queue_count(queue) > 0; pops++) {
+            const struct event event = event_queue_pop(queue);
+            assert_true(event.time >= last.time);
+            /* A push at the present comes after all that were pushed before it. */
+            assert_true(event.time > last.time || pops == 0 || event.target > last.target);
+            last = event;
+            for (uint32_t i = 0; pops % 10 == 0 && pops < POPS && i < burst; i++) {
+                push(queue, event.time + (sim_time)rng_below(&rng, spread), pushed++);
+            }
+        }
+    }
+}
+
+static void bursts_take_their_places(void **state)
+{
+    for (uint32_t burst = 8; burst <= 200; burst = burst * 3 / 2) {
+        for (uint64_t spread = 2; spread < 1000000; spread *= 7) {
+            bursts(*state, burst, spread);
+        }
+    }
+}
+
+/*
+ * Three events far apart in one bucket are sorted; then a hundred come between them, more
+ * than fit beside them, half of them at few times.
+ */
+static void a_crowd_comes_between_few(void **state)
+{
+    enum { CROWD = 100, START = 1 << 20 };
+    for (int binary = 0; binary < 2; binary++) {
+        struct event_queue *queue = event_queue_create(*state, CROWD + 3, binary != 0);
+        struct rng rng = rng_stream(4, 4);
+        push(queue, START, 0);
+        push(queue, START + 900000, 1);
+        push(queue, START + 500000, 2);
+        assert_int_equal(event_queue_pop(queue).target, 0);
+        for (uint32_t i = 0; i < CROWD; i++) {
+            push(queue, START + (sim_time)rng_below(&rng, i % 2 == 0 ? 4 : 1000000), 3 + i);
+        }
+        struct event last = {0};
+        for (uint32_t i = 0; i < CROWD + 2; i++) {
+            const struct event event = event_queue_pop(queue);
+            assert_true(event.time > last.time ||
+                        (event.time == last.time && event.target > last.target));
+            last = event;
+        }
+        assert_int_equal(event_queue_count(queue), 0);
+    }
+}
+
+/*
  * The pool holds the stated capacity in the worst case: a handful of events in every
  * bucket, so that no block is full, and the rest in one.
  */
@@ -236,6 +302,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_whole_range_of_time_is_ordered, set_up, tear_down),
         cmocka_unit_test_setup_teardown(radix_equals_binary_on_random_and_tied_delays, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(bursts_take_their_places, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_crowd_comes_between_few, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_stated_capacity_always_fits, set_up, tear_down),
         cmocka_unit_test(misuse_aborts),
     };

@@ -18,6 +18,7 @@
  * A test adds what breaks them before it calls check().
  */
 struct pair {
+    struct arena *arena;
     struct builder *b;
     struct op_ref compute;
     uint32_t ranks[2];
@@ -25,7 +26,8 @@ struct pair {
 
 static struct pair make_pair(void)
 {
-    struct pair pair = {.b = builder_create(arena_create("test"))};
+    struct pair pair = {.arena = arena_create("test")};
+    pair.b = builder_create(pair.arena);
     builder_program(pair.b);
     builder_program(pair.b);
     pair.compute = builder_op(pair.b, 0, (struct build_op){.duration = 1});
@@ -43,6 +45,7 @@ static void check(struct pair *pair)
 {
     builder_group(pair->b, GROUP_WORLD, STREAM_DP, pair->ranks, 2);
     builder_finish(pair->b);
+    arena_destroy(pair->arena);
 }
 
 static void good_programs_pass(void **state)
