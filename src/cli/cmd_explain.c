@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "advice_print.h"
 #include "cli_internal.h"
 #include "explain_ops.h"
 #include "simulate_print.h"
@@ -47,7 +48,7 @@ static const struct option_row option_rows[] = {
      .group = "What"},
     {.name = "recompute",
      .kind = OPTION_FLAG,
-     .help = "what each recompute module saves and costs (not yet there)",
+     .help = "what each recompute module saves of the peak and adds to the step",
      .offset = AT(recompute),
      .group = "What"},
     {.name = "set",
@@ -346,11 +347,6 @@ static int nothing_found(struct cli *cli, const struct run *run,
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct explain_values *values = raw;
-    if (values->recompute) {
-        error_add(&cli->errors, ERROR_not_yet_modelled, nowhere, "--recompute",
-                  "this output is planned and not there yet");
-        return report_errors(cli);
-    }
     const struct scenario_ask ask = {
         .path = arguments->items[0],
         .set = values->set,
@@ -360,6 +356,10 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     struct run result;
     if (scenario == NULL || !run_simulate(&result, scenario, &options, cli->arena, &cli->errors)) {
         return report_errors(cli);
+    }
+    if (values->recompute) {
+        const struct recompute_menu menu = advice_recompute(scenario, cli->arena);
+        return advice_print_recompute(cli, &menu, values->json);
     }
     const struct explain_filter filter = {values->op, values->block, values->pass};
     const struct explain_ops ops = explain_ops_build(&result, &filter, cli->arena);
@@ -387,7 +387,8 @@ const struct command command_explain = {
         "the formula of one op and every number put into it, with source and grade.",
     .examples = "stepsim explain sims/pangu_ultra_moe_6k/sim.yaml\n"
                 "stepsim explain sims/pangu_ultra_moe_6k/sim.yaml --block moe --pass forward\n"
-                "stepsim explain sims/pangu_ultra_moe_6k/sim.yaml --op dispatch",
+                "stepsim explain sims/pangu_ultra_moe_6k/sim.yaml --op dispatch\n"
+                "stepsim explain sims/pangu_ultra_moe_6k/sim.yaml --recompute",
     .options = option_rows,
     .values_size = sizeof(struct explain_values),
     .arguments_min = 1,

@@ -1,6 +1,8 @@
 /* cmd_simulate.c - one scenario from file to answer. */
+#include <cjson/cJSON.h>
 #include <string.h>
 
+#include "advice_print.h"
 #include "cli_internal.h"
 #include "simulate_print.h"
 #include "stepsim/quantity.h"
@@ -151,6 +153,26 @@ static void add_anchor(struct cli *cli, struct report *report, double ratio)
     report->anchor_ratio = ratio;
 }
 
+/* The report; and when it does not fit, what would. */
+static void print_answer(struct cli *cli, const struct simulate_values *values,
+                         const struct run *result)
+{
+    struct fit_changes changes = {0};
+    if (!result->report->fits) {
+        changes = advice_fit(result->scenario, cli->arena);
+    }
+    if (values->json) {
+        cJSON *json = report_json(result->report);
+        cJSON_AddItemToObject(json, "fit_advice", advice_fit_json(&changes));
+        print_json(json);
+        return;
+    }
+    simulate_print(cli, result);
+    if (!result->report->fits) {
+        advice_print_fit(cli, &changes);
+    }
+}
+
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct simulate_values *values = raw;
@@ -186,11 +208,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
             return report_errors(cli);
         }
     }
-    if (values->json) {
-        print_json(report_json(result.report));
-    } else {
-        simulate_print(cli, &result);
-    }
+    print_answer(cli, values, &result);
     if (values->require_fit && !result.report->fits) {
         error_add(&cli->errors, ERROR_does_not_fit, (struct location){path, 0, 0}, "memory",
                   "stage %u needs %s and may use %s", result.report->peak_stage,

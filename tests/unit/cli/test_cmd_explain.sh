@@ -31,5 +31,10 @@ run explain "$sim" --block head; expect_status 0; expect_out "head, forward"
 grep -q "moe, forward" "$out" && fail "--block lets others pass"
 run explain "$sim" --op atention; expect_status 2; expect_err "did you mean attention"
 run explain "$sim" --op dispatch --block dense; expect_status 2; expect_err "[unknown_name]"
-run explain "$sim" --recompute; expect_status 2; expect_err "[not_yet_modelled]"
+run explain "$sim" --recompute; expect_status 0; expect_out "SAVES GiB"; expect_out "mla_kv_up_proj"
+run explain "$sim" --recompute --json; expect_status 0
+python_check "
+modules = {m['module']: m for m in d['modules']}
+assert len(modules) == 10
+assert modules['layer']['saved_bytes'] > 0 and modules['layer']['added_s'] > 0"
 run explain "$scratch/nothing.yaml"; expect_status 4
