@@ -34,7 +34,8 @@
 struct chunk {
     struct chunk *next;
     size_t capacity;
-    size_t used; /* a multiple of ALIGNMENT, unless the chunk is full */
+    size_t used;  /* a multiple of ALIGNMENT, unless the chunk is full */
+    size_t dirty; /* bytes from the front that were handed out before the last reset */
     alignas(ALIGNMENT) unsigned char data[];
 };
 
@@ -60,11 +61,46 @@ struct arena *arena_create(const char *name)
     return arena;
 }
 
+static size_t whole_pages(size_t bytes)
+{
+    return (bytes + CHUNK_BYTES_MIN - 1) / CHUNK_BYTES_MIN * CHUNK_BYTES_MIN;
+}
+
+/* Zeroed memory for a chunk, in whole aligned huge pages; the chunk may become larger than
+ * asked for. The system hands out zeroed pages, which are not cleared again. */
+static struct chunk *allocate_chunk(size_t *capacity)
+{
+    if (FORWARD)
+        return calloc(1, sizeof(struct chunk) + *capacity);
+    const size_t bytes = whole_pages(sizeof(struct chunk) + *capacity);
+    unsigned char *mapped = mmap(NULL, bytes + CHUNK_BYTES_MIN, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+        return NULL;
+    const size_t before = (CHUNK_BYTES_MIN - (uintptr_t)mapped % CHUNK_BYTES_MIN) % CHUNK_BYTES_MIN;
+    unsigned char *aligned = mapped + before;
+    if (before > 0)
+        (void)munmap(mapped, before);
+    (void)munmap(aligned + bytes, CHUNK_BYTES_MIN - before);
+    /* Only a hint: without huge pages the memory is the same, just slower to touch. */
+    (void)madvise(aligned, bytes, MADV_HUGEPAGE);
+    *capacity = bytes - sizeof(struct chunk);
+    return (struct chunk *)(void *)aligned;
+}
+
+static void free_chunk(struct chunk *chunk)
+{
+    if (FORWARD)
+        free(chunk);
+    else
+        (void)munmap(chunk, whole_pages(sizeof(struct chunk) + chunk->capacity));
+}
+
 static void free_chunks(struct chunk *chunk)
 {
     while (chunk != NULL) {
         struct chunk *next = chunk->next;
-        free(chunk);
+        free_chunk(chunk);
         chunk = next;
     }
 }
@@ -90,6 +126,8 @@ void arena_reset(struct arena *arena)
     }
     free_chunks(arena->newest->next);
     arena->newest->next = NULL;
+    if (arena->newest->used > arena->newest->dirty)
+        arena->newest->dirty = arena->newest->used;
     arena->newest->used = 0;
 }
 
@@ -97,21 +135,6 @@ size_t arena_used_bytes(const struct arena *arena)
 {
     ASSERT(arena != NULL);
     return arena->used_bytes;
-}
-
-/* Whole huge pages for a chunk, which may become larger than asked for. */
-static struct chunk *allocate_chunk(size_t *capacity)
-{
-    if (FORWARD)
-        return malloc(sizeof(struct chunk) + *capacity);
-    const size_t pages = (sizeof(struct chunk) + *capacity + CHUNK_BYTES_MIN - 1) / CHUNK_BYTES_MIN;
-    struct chunk *chunk = aligned_alloc(CHUNK_BYTES_MIN, pages * CHUNK_BYTES_MIN);
-    if (chunk == NULL)
-        return NULL;
-    /* Only a hint: without huge pages the memory is the same, just slower to touch. */
-    (void)madvise(chunk, pages * CHUNK_BYTES_MIN, MADV_HUGEPAGE);
-    *capacity = pages * CHUNK_BYTES_MIN - sizeof(struct chunk);
-    return chunk;
 }
 
 /* Puts a chunk with room for size bytes in front. */
@@ -125,14 +148,13 @@ static void add_chunk(struct arena *arena, size_t size)
             wanted = newest->capacity <= SIZE_MAX / 4 ? newest->capacity * 2 : newest->capacity;
         capacity = wanted > size ? wanted : size;
     }
-    if (capacity > SIZE_MAX - sizeof(struct chunk) - CHUNK_BYTES_MIN)
+    if (capacity > SIZE_MAX - sizeof(struct chunk) - 2 * CHUNK_BYTES_MIN)
         out_of_memory(arena->name, size);
     struct chunk *chunk = allocate_chunk(&capacity);
     if (chunk == NULL)
         out_of_memory(arena->name, size);
     chunk->next = arena->newest;
     chunk->capacity = capacity;
-    chunk->used = 0;
     arena->newest = chunk;
 }
 
@@ -149,7 +171,10 @@ void *arena_alloc(struct arena *arena, size_t size)
     const size_t padding = (ALIGNMENT - size % ALIGNMENT) % ALIGNMENT;
     chunk->used += left - size < padding ? left : size + padding;
     arena->used_bytes += size;
-    return memset(memory, 0, size);
+    const size_t at = (size_t)(memory - chunk->data);
+    if (at < chunk->dirty)
+        memset(memory, 0, size < chunk->dirty - at ? size : chunk->dirty - at);
+    return memory;
 }
 
 void *arena_calloc(struct arena *arena, size_t count, size_t size)

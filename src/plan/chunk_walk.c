@@ -9,8 +9,13 @@
 static void append_op(struct program_writer *writer, struct cursor *cursor)
 {
     const struct template_op *from = &cursor->template->ops[cursor->next];
-    const struct op_costs costs =
-        rows_costs(writer->builder, cursor->template, cursor->next, cursor->layer, cursor->paired);
+    struct op_costs costs = {from->duration, from->delta_start, from->delta_end};
+    if (writer->builder->ask->loads != NULL) {
+        costs = rows_costs(writer->builder, cursor->template, cursor->next, cursor->layer,
+                           cursor->paired);
+    } else if (cursor->paired && from->stream == STREAM_EP) {
+        costs.duration = from->duration_paired;
+    }
     struct op_draft draft = {
         .stream = (enum stream)from->stream,
         .op = {.kind = from->kind,

@@ -46,6 +46,17 @@ uint32_t cost_table_delta(struct cost_table *table, double bytes, struct arena *
     return table->delta_count++;
 }
 
+void cost_table_reserve_labels(struct cost_table *table, uint32_t count, struct arena *arena)
+{
+    if (count <= table->label_capacity)
+        return;
+    struct program_label *labels = ARENA_ARRAY(arena, count, struct program_label);
+    if (table->label_count > 0)
+        memcpy(labels, table->labels, table->label_count * sizeof *labels);
+    table->labels = labels;
+    table->label_capacity = count;
+}
+
 uint32_t cost_table_label(struct cost_table *table, const struct program_label *label,
                           struct arena *arena)
 {

@@ -89,6 +89,15 @@ static void write_stage(struct plan_builder *builder, uint32_t stage, struct pro
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
     };
     writer.boundary = writer.next_boundary = NO_INDEX;
+    if (stage > 0) {
+        program_writer_reserve(&writer, program - 1);
+    }
+    if (stage == 1) { /* stages are about equally long */
+        const uint32_t labels = builder->costs.label_count;
+        cost_table_reserve_labels(&builder->costs,
+                                  (labels + labels / 8) * builder->ask->graph->layout->pp,
+                                  builder->arena);
+    }
     if (swap_is_on(&writer)) {
         const size_t passes = (size_t)vpp * builder->ask->graph->layout->microbatches;
         writer.swapped_out = ARENA_ARRAY(builder->arena, passes * CHUNK_BLOCKS_MAX, uint32_t);

@@ -23,6 +23,8 @@ struct cost_table {
 
 uint32_t cost_table_duration(struct cost_table *table, sim_time duration, struct arena *arena);
 uint32_t cost_table_delta(struct cost_table *table, double bytes, struct arena *arena);
+/* Room for so many labels; more still grows. */
+void cost_table_reserve_labels(struct cost_table *table, uint32_t count, struct arena *arena);
 uint32_t cost_table_label(struct cost_table *table, const struct program_label *label,
                           struct arena *arena);
 
@@ -195,6 +197,8 @@ struct op_draft {
 };
 void draft_wait(struct op_draft *draft, enum stream stream, uint32_t index);
 uint32_t program_writer_add(struct program_writer *writer, const struct op_draft *draft);
+/* Room for a program about as long as this one; more still grows. */
+void program_writer_reserve(struct program_writer *writer, const struct program *like);
 /* Index of the newest op of a stream, NO_INDEX if there is none. */
 uint32_t program_writer_last(const struct program_writer *writer, enum stream stream);
 

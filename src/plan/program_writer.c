@@ -64,3 +64,15 @@ uint32_t program_writer_add(struct program_writer *writer, const struct op_draft
     op->label = cost_table_label(&writer->builder->costs, &label, arena);
     return writer->count[stream]++;
 }
+
+void program_writer_reserve(struct program_writer *writer, const struct program *like)
+{
+    struct arena *arena = writer->builder->arena;
+    for (int stream = 0; stream < STREAM_COUNT; stream++) {
+        const uint32_t count = like->op_count[stream] + like->op_count[stream] / 8 + 16;
+        writer->ops[stream] = ARENA_ARRAY(arena, count, struct program_op);
+        writer->capacity[stream] = count;
+    }
+    writer->wait_capacity = like->wait_count + like->wait_count / 8 + 16;
+    writer->waits = ARENA_ARRAY(arena, writer->wait_capacity, struct program_wait);
+}
