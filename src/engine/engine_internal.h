@@ -50,7 +50,7 @@ struct engine_op {
     uint8_t kind : 4; /* enum program_op_kind */
     uint8_t peer : 4; /* collective: group slot; send, recv: index of the peer */
     uint8_t flags;    /* engine_op_flag */
-    uint16_t notify;  /* streams with an op that waits for this one */
+    uint16_t wakes;   /* streams whose next op may have waited for this one only */
     uint32_t need;
     uint32_t duration;
     uint32_t side; /* into engine_program.sides, if the op has any of what is there */

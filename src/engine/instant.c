@@ -20,8 +20,8 @@
 #include "engine/engine_internal.h"
 #include "engine/no_malloc.h"
 
-/* Ranks looked at ahead of the loop over them. */
-enum { PREFETCH_DISTANCE = 6 };
+/* Ranks looked at ahead of the loop over them, and ops ahead of a cursor: one cache line. */
+enum { PREFETCH_DISTANCE = 6, PREFETCH_OPS = 4 };
 
 static inline void make_ready(struct engine *engine, uint32_t rank, unsigned streams)
 {
@@ -95,7 +95,7 @@ static inline void complete(struct engine *engine, uint32_t rank, uint32_t strea
     state->hash += digest_completion(engine->now, cursor);
     state->cursor[stream] = cursor + 1;
     state->running = (uint16_t)(state->running & ~bit);
-    make_ready(engine, rank, op->notify | ((op->flags & ENGINE_OP_LAST) != 0 ? 0 : bit));
+    make_ready(engine, rank, op->wakes);
 }
 
 static void complete_group(struct engine *engine, uint32_t group)
@@ -320,6 +320,7 @@ static inline void start_op(struct engine *engine, uint32_t rank, uint32_t strea
     if ((op->flags & ENGINE_OP_MORE_WAITS) != 0 && !further_needs_hold(engine, rank, op)) {
         return;
     }
+    __builtin_prefetch(op + PREFETCH_OPS);
     state->running = (uint16_t)(state->running | 1u << stream);
     sim_time duration = class->durations_ps[op->duration];
     if (op->kind == PROGRAM_OP_COLLECTIVE) {

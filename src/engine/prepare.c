@@ -55,7 +55,7 @@ static uint32_t copy_wait(struct copy *copy, uint32_t stream, struct program_wai
     ASSERT(wait.stream < STREAM_COUNT && wait.stream != stream);
     ASSERT(wait.index < copy->program->op_count[wait.stream]);
     const uint32_t awaited = copy->out->first[wait.stream] + wait.index;
-    copy->ops[awaited].notify = (uint16_t)(copy->ops[awaited].notify | 1u << stream);
+    copy->ops[awaited].wakes = (uint16_t)(copy->ops[awaited].wakes | 1u << stream);
     return wait.stream << NEED_STREAM_SHIFT | (awaited + 1);
 }
 
@@ -98,6 +98,37 @@ static void copy_op(struct copy *copy, uint32_t stream, uint32_t index)
     }
 }
 
+/*
+ * When op `cursor` of a stream ends, can its successor start? Not if that waits for an op
+ * which itself waits for `cursor` or a later one, perhaps through others: then looking
+ * would be in vain, and the end of the awaited op wakes the stream anyway. Only first
+ * waits are followed, and not far; what is not seen costs a look.
+ */
+static bool successor_must_wait(const struct engine_op *ops, uint32_t stream, uint32_t cursor)
+{
+    enum { FOLLOWED_MAX = 4 };
+    uint32_t need = ops[cursor + 1].need;
+    for (int i = 0; i < FOLLOWED_MAX && need != 0; i++) {
+        need = ops[(need & NEED_CURSOR_MASK) - 1].need;
+        if (need >> NEED_STREAM_SHIFT == stream && (need & NEED_CURSOR_MASK) > cursor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every op also wakes its own stream, for its successor. */
+static void wake_successors(struct copy *copy)
+{
+    for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
+        for (uint32_t i = copy->out->first[stream]; i + 1 < copy->out->first[stream + 1]; i++) {
+            if (!successor_must_wait(copy->ops, stream, i)) {
+                copy->ops[i].wakes = (uint16_t)(copy->ops[i].wakes | 1u << stream);
+            }
+        }
+    }
+}
+
 static void prepare_program(struct copy *copy, struct arena *arena)
 {
     const struct program *program = copy->program;
@@ -120,6 +151,7 @@ static void prepare_program(struct copy *copy, struct arena *arena)
             copy_op(copy, stream, i);
         }
     }
+    wake_successors(copy);
     copy->out->ops = copy->ops;
     copy->out->sides = copy->sides;
     copy->out->needs = copy->needs;

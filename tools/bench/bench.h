@@ -6,6 +6,8 @@
 
 /* Seconds of a clock that only goes forward. */
 double bench_now_s(void);
+/* Seconds of processor time of this process; other processes hardly move it. */
+double bench_cpu_s(void);
 
 /* Nanoseconds per pop and push of both queues, by pending events and kind of delays. */
 void bench_hold(void);
