@@ -221,8 +221,10 @@ static bool close_level(struct builder *builder, const yaml_event_t *event)
     if (level.node->kind == YAML_TREE_LIST) {
         fits = close_list(builder, &level);
     } else {
-        const struct yaml_children children = {.nodes = builder->pending + level.first,
-                                               .count = builder->pending_count - level.first,
+        const size_t count = builder->pending_count - level.first;
+        const struct yaml_children children = {.nodes =
+                                                   count ? builder->pending + level.first : NULL,
+                                               .count = count,
                                                .merge_budget = &builder->merge_budget};
         fits = yaml_merge_entries(level.node, children, builder->arena, builder->errors);
     }

@@ -89,6 +89,18 @@ static void scalars_keep_their_text(void **state)
     assert_true(yaml_tree_is_null(root->items[6]));
 }
 
+/* No child was ever pushed: the stack of children does not exist yet. */
+static void roots_may_be_empty(void **state)
+{
+    const struct yaml_tree *root = parse(*state, "{}");
+    assert_int_equal(root->kind, YAML_TREE_MAP);
+    assert_int_equal(root->count, 0);
+    root = parse(*state, "[]");
+    assert_int_equal(root->kind, YAML_TREE_LIST);
+    assert_int_equal(root->count, 0);
+    assert_int_equal(parse(*state, "- {}\n- []\n")->count, 2);
+}
+
 static void aliases_share_their_target(void **state)
 {
     const struct yaml_tree *root = parse(*state, "a: &x {k: 1}\nb: *x\nc: &x 2\nd: *x\n");
@@ -313,6 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(nodes_know_where_they_stand),
         TEST(scalars_keep_their_text),
+        TEST(roots_may_be_empty),
         TEST(aliases_share_their_target),
         TEST(merge_keys_are_resolved),
         TEST(duplicates_are_errors_and_parsing_goes_on),
