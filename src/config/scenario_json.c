@@ -187,12 +187,10 @@ static void write_canonical(struct text *out, const cJSON *item, struct arena *a
 char *scenario_canonical(const struct scenario *scenario, struct arena *arena)
 {
     cJSON *root = scenario_json(scenario, false);
-    struct arena *scratch = arena_create("canonical text");
     struct text out = {0};
-    write_canonical(&out, root, scratch);
+    write_canonical(&out, root, arena);
     char *copy = arena_strdup(arena, text_string(&out));
     text_free(&out);
-    arena_destroy(scratch);
     cJSON_Delete(root);
     return copy;
 }
