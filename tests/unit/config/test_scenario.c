@@ -65,7 +65,7 @@ static void defaults_are_those_of_the_tables(void **state)
     assert_false(s->mfu.attention_causal);
     assert_true(s->mfu.mtp);
     assert_string_equal(s->network, "closed_form");
-    assert_close(s->memory.reserve_bytes, 3.0 * 1073741824.0, 0.0);
+    assert_close(s->memory.reserve_bytes, 1073741824.0, 0.0);
     assert_int_equal(s->memory.logits_chunks, 1);
     assert_int_equal(s->seed, 1);
     assert_int_equal(s->model.norms_per_layer, 2);

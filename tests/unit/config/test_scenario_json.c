@@ -19,7 +19,7 @@ static void the_way_of_writing_does_not_matter(void **state)
     const char *expected = hash(fixture, TOY_SCENARIO, NULL);
     assert_int_equal(strlen(expected), 32);
     const char *other = "x-b: &b {global_batch_size: 64, seq_len: 4096, micro_batch_size: 1}\n"
-                        "memory: {reserve: 3072 MiB, logits_chunks: 1}\n"
+                        "memory: {reserve: 1024 MiB, logits_chunks: 1}\n"
                         "training: *b\n"
                         "title: The same question\n"
                         "parallel:\n"
@@ -49,7 +49,7 @@ static void every_answer_matters(void **state)
         "cluster.device.cores=21",
         "cluster.levels.1.latency=61 us",
         "seed=2",
-        "memory.reserve=3 GB",
+        "memory.reserve=1 GB",
         "parallel.stages=even",
         "schedule.p2p=blocking",
         "recompute.modules=[norm]",
