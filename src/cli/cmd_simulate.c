@@ -4,6 +4,7 @@
 
 #include "advice_print.h"
 #include "cli_internal.h"
+#include "simulate_files.h"
 #include "simulate_print.h"
 #include "stepsim/quantity.h"
 #include "stepsim/run.h"
@@ -12,7 +13,8 @@
 struct simulate_values {
     struct option_list set;
     const char *ranks, *anchor;
-    const char *db, *trace, *emit;
+    const char *db, *emit;
+    struct simulate_files files;
     struct option_count steps, seed;
     bool json, require_fit, gantt;
 };
@@ -78,13 +80,20 @@ static const struct option_row option_rows[] = {
     {.name = "trace",
      .kind = OPTION_TEXT,
      .argument = "FILE",
-     .help = "write the timeline for a trace viewer (not yet there)",
-     .offset = AT(trace),
+     .help = "write the timeline for Perfetto, chrome://tracing or MindStudio Insight; compressed "
+             "if the name ends in .gz; of one rank of each class, of every rank with --ranks all",
+     .offset = AT(files.trace),
      .group = "Output"},
     {.name = "gantt",
      .kind = OPTION_FLAG,
-     .help = "draw the pipeline (not yet there)",
+     .help = "draw the pipeline in characters below the tables",
      .offset = AT(gantt),
+     .group = "Output"},
+    {.name = "gantt-file",
+     .kind = OPTION_TEXT,
+     .argument = "FILE.svg",
+     .help = "draw the pipeline as a picture",
+     .offset = AT(files.gantt_svg),
      .group = "Output"},
     {.name = "emit",
      .kind = OPTION_TEXT,
@@ -105,8 +114,6 @@ static void refuse_later(struct cli *cli, const struct simulate_values *values)
         bool given;
     } later[] = {
         {"--db", values->db != NULL},
-        {"--trace", values->trace != NULL},
-        {"--gantt", values->gantt},
         {"--emit", values->emit != NULL},
     };
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
@@ -171,6 +178,9 @@ static void print_answer(struct cli *cli, const struct simulate_values *values,
     if (!result->report->fits) {
         advice_print_fit(cli, &changes);
     }
+    if (values->gantt) {
+        simulate_gantt_print(cli, result);
+    }
 }
 
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
@@ -178,6 +188,11 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     const struct simulate_values *values = raw;
     const char *path = arguments->items[0];
     refuse_later(cli, values);
+    simulate_files_check(cli, &values->files);
+    if (values->gantt && values->json) {
+        error_add(&cli->errors, ERROR_usage, nowhere, "--gantt",
+                  "draws below the tables, which --json replaces; --gantt-file writes a picture");
+    }
     if (values->anchor != NULL && strcmp(path, "-") == 0) {
         error_add(&cli->errors, ERROR_usage, nowhere, "--anchor",
                   "needs a file, which is read twice; standard input is gone after the first time");
@@ -189,6 +204,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
         .ranks_all = values->ranks != NULL && strcmp(values->ranks, "all") == 0,
         .steps = values->steps.given ? (uint32_t)values->steps.value : 1,
     };
+    options.observe_all = options.ranks_all && values->files.trace != NULL;
     const double ratio = values->anchor != NULL ? anchor_ratio(cli, values, path, &options) : 0.0;
     const struct scenario_ask ask = {
         .path = path,
@@ -209,6 +225,9 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
         }
     }
     print_answer(cli, values, &result);
+    if (!simulate_files_write(cli, &result, &values->files)) {
+        return report_errors(cli);
+    }
     if (values->require_fit && !result.report->fits) {
         error_add(&cli->errors, ERROR_does_not_fit, (struct location){path, 0, 0}, "memory",
                   "stage %u needs %s and may use %s", result.report->peak_stage,
@@ -231,6 +250,7 @@ const struct command command_simulate = {
                 "stepsim simulate sims/pangu_ultra_moe_6k/sim.yaml --set parallel.vpp=1 --set "
                 "schedule.kind=1f1b\n"
                 "stepsim simulate sims/pangu_ultra_moe_6k/sim.yaml --json | python3 -m json.tool\n"
+                "stepsim simulate my.yaml --gantt --trace step.json.gz\n"
                 "stepsim simulate my.yaml --anchor \"12.3 s\" --set overlap.matmul_collective=mc2",
     .options = option_rows,
     .values_size = sizeof(struct simulate_values),

@@ -84,7 +84,7 @@ run simulate "$small" --anchor "1 us"; expect_status 2; expect_err "[mfu_above_o
 run simulate - --anchor "1 s"; expect_status 2; expect_err "read twice"
 
 # outputs that are planned
-for option in "--db x.db" "--trace x.json" "--gantt" "--emit megatron"; do
+for option in "--db x.db" "--emit megatron"; do
     # shellcheck disable=SC2086
     run simulate "$small" $option
     expect_status 2
