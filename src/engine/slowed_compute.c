@@ -44,6 +44,9 @@ static void advance(struct engine *engine, struct slowed_compute *slowed)
 {
     const int64_t ppm = slowdown_ppm(engine);
     const int64_t passed = engine->now - slowed->since;
+    if (passed == 0) { /* begun or looked at in this instant */
+        return;
+    }
     int64_t whole = passed;
     int64_t part = 0;
     if (slowed->contended) { /* passed * 10^6 / ppm */
