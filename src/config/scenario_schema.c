@@ -487,7 +487,7 @@ static const struct schema_row rows[] = {
 
     {ROW(SCHEMA_QUANTITY, "memory.reserve", memory.reserve_bytes), .dimension = DIMENSION_BYTES,
      RANGE(0, 1e15), .fallback = "1 GiB",
-     .meaning = "Memory that the framework holds besides tensors; the driver is out of hbm_usable."},
+     .meaning = "What the framework holds besides tensors; hbm_usable leaves the driver out."},
     {ROW(SCHEMA_QUANTITY, "memory.require_headroom", memory.require_headroom_bytes),
      .dimension = DIMENSION_BYTES, RANGE(0, 1e15), .fallback = "0 B",
      .meaning = "Memory that must stay free for a layout to fit."},

@@ -68,5 +68,6 @@ function(stepsim_add_test path)
         set(timeout 900)
     endif()
     set_tests_properties(${name} PROPERTIES
-        LABELS ${kind} TIMEOUT ${timeout} ENVIRONMENT "STEPSIM=${binary};SOURCE_DIR=${CMAKE_SOURCE_DIR}")
+        LABELS ${kind} TIMEOUT ${timeout}
+        ENVIRONMENT "STEPSIM=${binary};SOURCE_DIR=${CMAKE_SOURCE_DIR}")
 endfunction()
