@@ -61,7 +61,7 @@ double plan_growth(const struct plan_ask *ask)
     return nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
 }
 
-static void price_send(struct plan_builder *builder)
+void plan_price_send(struct plan_builder *builder)
 {
     const struct collective_ask ask = {.kind = COLLECTIVE_SEND_RECV,
                                        .bytes = builder->ask->graph->boundary_bytes,
@@ -140,7 +140,7 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     builder->forward_flop = ARENA_ARRAY(arena, layout->pp, double);
     builder->recompute_flop = ARENA_ARRAY(arena, layout->pp, double);
     cost_table_delta(&builder->costs, 0.0, arena);
-    price_send(builder);
+    plan_price_send(builder);
     templates_build(builder);
     messages_number(builder);
     struct program *stages = ARENA_ARRAY(arena, layout->pp, struct program);

@@ -123,6 +123,8 @@ struct plan_builder {
     double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
 };
 
+/* Duration and bytes of a message between neighbouring stages. */
+void plan_price_send(struct plan_builder *builder);
 void templates_build(struct plan_builder *builder);
 struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
                              bool recompute, enum template_kind which);
