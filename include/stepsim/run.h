@@ -47,6 +47,11 @@ bool run_simulate(struct run *run, const struct scenario *scenario,
 bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
                  struct error_list *errors);
 
+/* What the layout needs at least: never above what run_simulate() answers (plan.h). Some fifty
+ * times cheaper than simulating. False with errors as run_prepare(). */
+bool run_bound(struct run *run, const struct scenario *scenario, struct plan_bound *bound,
+               struct arena *arena, struct error_list *errors);
+
 /* Seconds of the monotonic clock, for wall times. */
 double run_clock_s(void);
 

@@ -168,12 +168,37 @@ static void swap_around(struct program_writer *writer, struct walk *walk)
     }
 }
 
+/* A chunk without blocks has no compute op, but what it hands on must have come in before. */
+static void pass_through(struct program_writer *writer, const struct walk *walk)
+{
+    struct op_draft draft = {
+        .stream = STREAM_COMPUTE,
+        .op = {.kind = PROGRAM_OP_MARKER,
+               .cause = CAUSE_COMPUTE,
+               .duration = cost_table_duration(&writer->builder->costs, 0, writer->builder->arena)},
+        .name = "empty_chunk",
+        .pass = walk->which == TEMPLATE_FORWARD ? 'F' : 'B',
+    };
+    for (int i = 0; i < CURSOR_ENTRIES; i++) {
+        draft_wait(&draft, (enum stream)walk->cursor.entry[i].stream, walk->cursor.entry[i].index);
+    }
+    writer->microbatch = walk->cursor.microbatch;
+    writer->layer = -1;
+    writer->chunk = walk->cursor.chunk;
+    if (draft.wait_count > 0) {
+        program_writer_add(writer, &draft);
+    }
+}
+
 static bool walk_next(struct program_writer *writer, struct walk *walk)
 {
     writer->boundary = writer->next_boundary;
     writer->next_boundary = program_writer_last(writer, STREAM_COMPUTE);
     if (swap_is_on(writer)) {
         swap_around(writer, walk);
+    }
+    if (walk->count == 0) {
+        pass_through(writer, walk);
     }
     if (walk->position == walk->count) {
         if (walk->gathers && walk->reverse && walk->count > 0) {

@@ -192,7 +192,7 @@ struct program_writer {
 struct op_draft {
     enum stream stream;
     struct program_op op;
-    struct program_wait waits[6];
+    struct program_wait waits[STREAM_COUNT]; /* one per other stream */
     uint32_t wait_count;
     const char *name;
     char pass;
@@ -207,7 +207,7 @@ uint32_t program_writer_last(const struct program_writer *writer, enum stream st
 /* ---- Walks over the blocks of a chunk ---- */
 
 #define CHUNK_BLOCKS_MAX 512
-#define CURSOR_ENTRIES   3
+#define CURSOR_ENTRIES   5 /* message, blocking send, parameters, gather, copy */
 
 struct chunk_block {
     enum block_kind kind;

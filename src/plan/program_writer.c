@@ -31,7 +31,7 @@ void draft_wait(struct op_draft *draft, enum stream stream, uint32_t index)
             return;
         }
     }
-    ASSERT(draft->wait_count < 6);
+    ASSERT(draft->wait_count < STREAM_COUNT);
     draft->waits[draft->wait_count++] = (struct program_wait){.stream = stream, .index = index};
 }
 

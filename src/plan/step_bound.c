@@ -10,8 +10,9 @@
  * else that is left out only lengthens a step. Durations are those of the programs, in whole
  * picoseconds, so the bound needs no tolerance.
  *
- * Where a cost could come out shorter than its template says (noise, a network that prices
- * transfers itself) the part in question counts as zero.
+ * Where a cost could come out shorter than its template says (noise, unequal rows of experts, a
+ * network that prices transfers itself) the part in question counts as zero. Memory takes the
+ * mean rows: the fullest of several positions is not below their mean.
  */
 #include "plan_internal.h"
 
@@ -46,7 +47,8 @@ struct bound {
     struct chunk_bound *chunks; /* [stage * vpp + chunk] */
     sim_time *parameters;       /* same index: when they are there */
     sim_time *ready[2];         /* [forward, backward][microbatch * model chunks + model chunk] */
-    sim_time *stage_free;       /* [stage] */
+    sim_time *stage_free;       /* [stage] when the next action can begin */
+    sim_time *stage_done;       /* [stage] end of its newest action */
     double *alive, *peak;       /* [stage] bytes above the static ones */
 };
 
@@ -55,7 +57,9 @@ struct bound {
 static sim_time duration_of(const struct bound *bound, const struct template_op *op)
 {
     const bool counts = op->kind == PROGRAM_OP_COMPUTE || bound->communication;
-    return counts ? bound->builder->costs.durations[op->duration] : 0;
+    const sim_time whole = bound->builder->costs.durations[op->duration];
+    const bool rows = op->part_count > 0 && bound->builder->ask->loads != NULL;
+    return !counts ? 0 : rows ? op->fixed : whole;
 }
 
 /* From the first to the last compute op of [begin, end) on its shortest way. Communication
@@ -114,38 +118,23 @@ static void add_block_memory(const struct bound *bound, const struct chunk_block
 {
     const struct op_graph *graph = bound->builder->ask->graph;
     const struct block_ops *ops = op_graph_block(graph, block->kind, block->windowed);
-    const struct kept_bytes kept = memory_model_kept(graph, ops, block->recompute, 1.0);
+    const double rows = graph->scenario->moe.policy == POLICY_DROPLESS ? 1.0 : 0.0;
+    const double ratio = bound->builder->ask->loads != NULL ? rows : 1.0;
+    const struct pass_deltas pass = pass_deltas(graph, ops, block->recompute, which, ratio);
     const bool ends = block->kind == BLOCK_EMBEDDING || block->kind == BLOCK_HEAD;
-    const double swapped = ends || graph->scenario->swap.activations == 0
-                               ? 0.0
-                               : memory_model_swapped(graph, ops, block->recompute);
-    double top = 0.0;
-    double net = 0.0;
-    switch (which) {
-    case TEMPLATE_FORWARD:
-        top = kept.until_backward + kept.until_weight + ops->workspace_forward_bytes;
-        net = kept.until_backward + kept.until_weight - swapped;
-        break;
-    case TEMPLATE_BACKWARD:
-        top = swapped + kept.recomputed + ops->workspace_backward_bytes;
-        net = swapped - kept.until_backward - kept.until_weight;
-        break;
-    case TEMPLATE_BACKWARD_INPUT:
-        top = swapped + kept.recomputed + ops->workspace_backward_bytes;
-        net = swapped - kept.until_backward;
-        break;
-    default:
-        net = -kept.until_weight;
-        break;
-    }
+    const bool swaps = !ends && graph->scenario->swap.activations != 0;
+    const double swapped = swaps ? memory_model_swapped(graph, ops, block->recompute) : 0.0;
+    const bool back = which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_INPUT;
+    const double top = pass.start + (back ? swapped : 0.0);
     memory->peak = fmax(memory->peak, memory->net + top);
     memory->first_peak = memory->first_peak > 0.0 ? memory->first_peak : top;
-    memory->net += net;
+    memory->net += pass.start + pass.end;
+    memory->net += back ? swapped : which == TEMPLATE_FORWARD ? -swapped : 0.0;
 }
 
 static void bound_chunk(struct bound *bound, const struct program_writer *writer, uint32_t chunk)
 {
-    const struct plan_builder *builder = bound->builder;
+    struct plan_builder *builder = bound->builder;
     const bool split = builder->ask->schedule->splits_backward;
     struct chunk_bound *out =
         &bound->chunks[writer->stage * builder->ask->graph->layout->vpp + chunk];
@@ -279,6 +268,7 @@ static bool play_alone(struct bound *bound, const struct crossing *at, enum temp
         sent = depart(bound, at, end);
     }
     const bool blocks = sent && !bound->builder->ask->graph->scenario->schedule.p2p_overlapped;
+    bound->stage_done[at->stage] = end;
     bound->stage_free[at->stage] =
         end + (blocks && bound->communication
                    ? bound->builder->costs.durations[bound->builder->send_duration]
@@ -309,6 +299,7 @@ static bool play_pair(struct bound *bound, const struct crossing *back,
     depart(bound, back, back_end);
     depart(bound, forth, forth_end);
     bound->stage_free[stage] = later(both, later(back_end, forth_end));
+    bound->stage_done[stage] = bound->stage_free[stage];
     const double alive = bound->alive[stage];
     const struct pass_memory *bm = &b->memory[which];
     const struct pass_memory *fm = &f->memory[TEMPLATE_FORWARD];
@@ -422,10 +413,10 @@ static sim_time play_ends(struct bound *bound)
         }
         stage_end_write(&writers[stage]);
         joined = later(joined,
-                       play_end(bound, &writers[stage], bound->stage_free[stage], UNKNOWN));
+                       play_end(bound, &writers[stage], bound->stage_done[stage], UNKNOWN));
     }
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
-        last = later(last, play_end(bound, &writers[stage], bound->stage_free[stage],
+        last = later(last, play_end(bound, &writers[stage], bound->stage_done[stage],
                                     layout->world > 1 ? joined : 0));
     }
     return last;
@@ -489,6 +480,7 @@ struct plan_bound plan_lower_bound(const struct plan_ask *ask, struct arena *are
         .chunks = ARENA_ARRAY(arena, chunks, struct chunk_bound),
         .parameters = ARENA_ARRAY(arena, chunks, sim_time),
         .stage_free = ARENA_ARRAY(arena, layout->pp, sim_time),
+        .stage_done = ARENA_ARRAY(arena, layout->pp, sim_time),
         .alive = ARENA_ARRAY(arena, layout->pp, double),
         .peak = ARENA_ARRAY(arena, layout->pp, double),
     };

@@ -99,6 +99,24 @@ run_steps(const struct run *run, const struct run_options *options, struct arena
     return steps;
 }
 
+bool run_bound(struct run *run, const struct scenario *scenario, struct plan_bound *bound,
+               struct arena *arena, struct error_list *errors)
+{
+    if (!run_prepare(run, scenario, arena, errors)) {
+        return false;
+    }
+    const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
+    run->order = run->schedule->build(&ask, arena);
+    const struct plan_ask plan_ask = {
+        .graph = run->graph,
+        .cluster = run->cluster,
+        .schedule = run->schedule,
+        .order = run->order,
+    };
+    *bound = plan_lower_bound(&plan_ask, arena);
+    return true;
+}
+
 bool run_simulate(struct run *run, const struct scenario *scenario,
                   const struct run_options *options, struct arena *arena, struct error_list *errors)
 {
