@@ -50,9 +50,11 @@ struct plan_bound {
     double peak_bytes; /* of the fullest stage */
 };
 
-/* From the same costs as the programs, without building them: some fifty times cheaper than
- * simulating. ranks_all and unfused of the ask make no difference. */
-struct plan_bound plan_lower_bound(const struct plan_ask *ask, struct arena *arena);
+/* From the same costs as the programs, without building them. ranks_all and unfused of the ask
+ * make no difference. A layout whose memory passes memory_cut_bytes without any activation gets
+ * no time (step_s 0); INFINITY for no cut. */
+struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut_bytes,
+                                   struct arena *arena);
 
 /* ---- One op alone, for explain ---- */
 

@@ -47,9 +47,14 @@ bool run_simulate(struct run *run, const struct scenario *scenario,
 bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
                  struct error_list *errors);
 
-/* What the layout needs at least: never above what run_simulate() answers (plan.h). Some fifty
- * times cheaper than simulating. False with errors as run_prepare(). */
-bool run_bound(struct run *run, const struct scenario *scenario, struct plan_bound *bound,
+/* What the layout needs at least: never above what run_simulate() answers, and many times
+ * cheaper. A layout whose static memory passes memory_cut_bytes gets no time (plan.h). False with
+ * errors as run_prepare(). */
+struct run_bound_ask {
+    const struct scenario *scenario;
+    double memory_cut_bytes; /* INFINITY: none */
+};
+bool run_bound(struct run *run, const struct run_bound_ask *ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors);
 
 /* Seconds of the monotonic clock, for wall times. */

@@ -90,7 +90,7 @@ struct command {
 
 extern const struct command command_simulate, command_explain, command_list, command_describe,
     command_init, command_schema, command_version, command_help, command_docs,
-    command_validate;
+    command_validate, command_search;
 
 /* In the order of the help; NULL-terminated. */
 extern const struct command *const command_table[];
@@ -169,6 +169,9 @@ struct scenario_ask {
     uint64_t seed;
 };
 
+/* Where a scenario comes from as the options ask; false with errors. */
+bool scenario_source_of(struct cli *cli, const struct scenario_ask *ask,
+                        struct scenario_source *source);
 /* Loads a scenario as the options ask; NULL with errors. */
 const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask *ask);
 

@@ -50,7 +50,8 @@ static void add_override(struct cli *cli, const char *text, struct scenario_over
     };
 }
 
-const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask *ask)
+bool scenario_source_of(struct cli *cli, const struct scenario_ask *ask,
+                        struct scenario_source *source)
 {
     const size_t errors_before = cli->errors.count;
     struct scenario_override *overrides =
@@ -64,18 +65,24 @@ const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask 
             .key = "seed",
             .value = arena_printf(cli->arena, "%llu", (unsigned long long)ask->seed)};
     }
-    struct scenario_source source = {
+    *source = (struct scenario_source){
         .path = ask->path,
         .config_dir = cli->config_dir,
         .overrides = overrides,
         .override_count = count,
     };
     if (strcmp(ask->path, "-") == 0) {
-        source.path = NULL;
-        source.text = read_stdin(cli);
-        source.text_name = "stdin";
+        source->path = NULL;
+        source->text = read_stdin(cli);
+        source->text_name = "stdin";
     }
-    if (cli->errors.count != errors_before) {
+    return cli->errors.count == errors_before;
+}
+
+const struct scenario *load_scenario(struct cli *cli, const struct scenario_ask *ask)
+{
+    struct scenario_source source;
+    if (!scenario_source_of(cli, ask, &source)) {
         return NULL;
     }
     return scenario_load(&source, cli->arena, &cli->errors);

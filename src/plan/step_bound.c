@@ -454,25 +454,31 @@ static void start_messages(struct bound *bound)
     }
 }
 
-static double peak_bound(const struct bound *bound)
+/* Without `moving` what the stages need beside activations. */
+static double peak_bound(const struct op_graph *graph, const double *moving_bytes)
 {
-    const struct op_graph *graph = bound->builder->ask->graph;
     double most = 0.0;
     for (uint32_t stage = 0; stage < graph->layout->pp; stage++) {
         const struct stage_memory fixed = memory_model_stage(graph, stage);
         const double moving =
-            fmax(bound->peak[stage], fmax(fixed.load_workspace, fixed.optimizer_workspace));
+            fmax(moving_bytes != NULL ? moving_bytes[stage] : 0.0,
+                 fmax(fixed.load_workspace, fixed.optimizer_workspace));
         most = fmax(most, fixed.weights + fixed.gradients + fixed.optimizer + fixed.buffers +
                               fixed.reserve + moving);
     }
     return fmax(0.0, most - MEMORY_SLACK_BYTES);
 }
 
-struct plan_bound plan_lower_bound(const struct plan_ask *ask, struct arena *arena)
+struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut_bytes,
+                                   struct arena *arena)
 {
     const struct layout *layout = ask->graph->layout;
     const struct scenario *scenario = ask->graph->scenario;
     const size_t chunks = (size_t)layout->pp * layout->vpp;
+    const double fixed = peak_bound(ask->graph, NULL);
+    if (fixed > memory_cut_bytes) {
+        return (struct plan_bound){.peak_bytes = fixed};
+    }
     struct bound bound = {
         .builder = bound_builder(ask, arena),
         .communication = strcmp(scenario->network, "closed_form") == 0,
@@ -491,5 +497,5 @@ struct plan_bound plan_lower_bound(const struct plan_ask *ask, struct arena *are
     play_pipeline(&bound);
     const bool noise = scenario->noise.kernel_jitter > 0.0;
     const double step_s = noise ? 0.0 : sim_time_seconds(play_ends(&bound));
-    return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(&bound)};
+    return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(ask->graph, bound.peak)};
 }

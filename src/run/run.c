@@ -99,13 +99,13 @@ run_steps(const struct run *run, const struct run_options *options, struct arena
     return steps;
 }
 
-bool run_bound(struct run *run, const struct scenario *scenario, struct plan_bound *bound,
+bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors)
 {
-    if (!run_prepare(run, scenario, arena, errors)) {
+    if (!run_prepare(run, bound_ask->scenario, arena, errors)) {
         return false;
     }
-    const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
+    const struct schedule_ask ask = schedule_ask_of(bound_ask->scenario, run->layout);
     run->order = run->schedule->build(&ask, arena);
     const struct plan_ask plan_ask = {
         .graph = run->graph,
@@ -113,7 +113,7 @@ bool run_bound(struct run *run, const struct scenario *scenario, struct plan_bou
         .schedule = run->schedule,
         .order = run->order,
     };
-    *bound = plan_lower_bound(&plan_ask, arena);
+    *bound = plan_lower_bound(&plan_ask, bound_ask->memory_cut_bytes, arena);
     return true;
 }
 

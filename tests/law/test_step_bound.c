@@ -78,7 +78,8 @@ static bool check_one(const struct scenario_source *source, struct arena *arena,
     struct plan_bound bound;
     const struct run_options options = {.steps = 1};
     const struct scenario *scenario = scenario_load(source, arena, &errors);
-    if (scenario == NULL || !run_bound(&run, scenario, &bound, arena, &errors)) {
+    const struct run_bound_ask ask = {.scenario = scenario, .memory_cut_bytes = (double)INFINITY};
+    if (scenario == NULL || !run_bound(&run, &ask, &bound, arena, &errors)) {
         if (getenv("STEPSIM_SHOW") != NULL) {
             fputs(error_list_text(&errors, arena), stderr);
         }
