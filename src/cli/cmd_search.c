@@ -302,9 +302,9 @@ const struct command command_search = {
     .summary = "best layouts for one model and cluster",
     .usage = "SIM.yaml",
     .about =
-        "Goes through degrees of parallelism, micro-batch, schedule, recompute, swap, ZeRO, expert\n"
-        "dispatcher and stage splits around a scenario, keeps what is legal and fits in memory,\n"
-        "and ranks it. A lower bound of the step time skips most simulations and changes nothing:\n"
+        "Goes through degrees of parallelism, micro-batch, schedule, recompute, swap, ZeRO,\n"
+        "expert dispatcher and stage splits around a scenario, keeps what is legal and fits in\n"
+        "memory, and ranks it. A lower bound of the step time skips most simulations and changes nothing:\n"
         "--exhaustive returns the same layouts. Which keys are varied over which values:\n"
         "docs/SEARCH.md; --vary and --keep change that. Exit status 3 if nothing fits.",
     .examples = "stepsim search sims/pangu_ultra_moe_6k/sim.yaml\n"
