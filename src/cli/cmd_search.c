@@ -304,9 +304,9 @@ const struct command command_search = {
     .about =
         "Goes through degrees of parallelism, micro-batch, schedule, recompute, swap, ZeRO,\n"
         "expert dispatcher and stage splits around a scenario, keeps what is legal and fits in\n"
-        "memory, and ranks it. A lower bound of the step time skips most simulations and changes nothing:\n"
-        "--exhaustive returns the same layouts. Which keys are varied over which values:\n"
-        "docs/SEARCH.md; --vary and --keep change that. Exit status 3 if nothing fits.",
+        "memory, and ranks it. A lower bound of the step time skips most simulations and changes\n"
+        "nothing: --exhaustive returns the same layouts. Which keys are varied over which\n"
+        "values: docs/SEARCH.md; --vary and --keep change that. Exit status 3 if nothing fits.",
     .examples = "stepsim search sims/pangu_ultra_moe_6k/sim.yaml\n"
                 "stepsim search sim.yaml --vary parallel.tp=4,8 --keep schedule.kind --top 3\n"
                 "stepsim search sim.yaml --keep all --vary training.micro_batch_size=1,2,4 --json\n"
