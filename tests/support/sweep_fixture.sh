@@ -48,11 +48,21 @@ ask() {
     "$STEPSIM" query "$1" --sql "$2" --format csv | tail -n +2 | tr -d '\r'
 }
 
+# count DB CONDITION OPERATOR NUMBER: compares how many runs meet the condition.
+count() {
+    local found
+    found=$(ask "$1" "select count(*) from runs where $2")
+    case $3 in
+    =) [ "$found" -eq "$4" ] ;;
+    *) [ "$found" "$3" "$4" ] ;;
+    esac
+}
+
 # content DB: everything that may not depend on the moment, the machine or the workers.
 content() {
     local table
     for table in runs run_keys stages steps; do
-        "$STEPSIM" export "$1" --csv --table "$table" | sed '1!s/^\([^,]*\)/\1/' | sort
+        "$STEPSIM" export "$1" --csv --table "$table" | sort
     done
 }
 

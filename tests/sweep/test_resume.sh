@@ -7,11 +7,13 @@
 expect "a whole sweep ends with 0" [ $? -eq 0 ]
 expect "every point has a row" [ "$(ask whole.db 'select count(*) from runs')" = 1200 ]
 expect "some points are rejected, and say why" \
-    [ "$(ask whole.db "select count(*) from runs where status = 'rejected' and code = 'world_not_multiple'")" -gt 0 ]
-expect "some points are ok" [ "$(ask whole.db "select count(*) from runs where status = 'ok' and step_time_s > 0 and mfu > 0 and length(digest) = 16")" -gt 0 ]
-expect "some do not fit" [ "$(ask whole.db "select count(*) from runs where status = 'does_not_fit' and step_time_s > 0")" -gt 0 ]
+    count whole.db "status = 'rejected' and code = 'world_not_multiple'" -gt 0
+expect "some points are ok" \
+    count whole.db "status = 'ok' and step_time_s > 0 and mfu > 0 and length(digest) = 16" -gt 0
+expect "some do not fit" count whole.db "status = 'does_not_fit' and step_time_s > 0" -gt 0
 expect "swept keys by name" \
-    [ "$(ask whole.db "select count(*) from run_keys where key = 'model.layers' and typeof(value) = 'integer'")" = 1200 ]
+    [ "$(ask whole.db "select count(*) from run_keys where key = 'model.layers'
+        and typeof(value) = 'integer'")" = 1200 ]
 expect "one plain file stays" [ ! -e whole.db-wal ]
 content whole.db >whole.csv
 
@@ -56,7 +58,8 @@ expect "an interrupted sweep ends with 130" [ $? -eq 130 ]
 expect "and says how to resume" grep -q 'run the same command again' stopped.txt
 expect "and leaves one plain file" [ ! -e stopped.db-wal ]
 expect "and its invocation has an end" \
-    [ "$(ask stopped.db 'select count(*) from invocations where ended_utc is not null and not complete')" = 1 ]
+    [ "$(ask stopped.db 'select count(*) from invocations where ended_utc is not null
+        and not complete')" = 1 ]
 "$STEPSIM" sweep sweep.yaml --db stopped.db --quiet >/dev/null
 content stopped.db >stopped.csv
 expect "interrupted and resumed equals whole" cmp whole.csv stopped.csv
