@@ -98,6 +98,9 @@ struct layout_ask {
     const struct model *model;
     const struct cluster *cluster;
     bool v_shaped; /* property of the schedule */
+    /* A layout with the same degrees, rank order and cluster, or NULL: its groups are taken over
+     * instead of being worked out again. */
+    const struct layout *like;
 };
 
 const struct layout *layout_build(const struct layout_ask *ask, struct arena *arena,

@@ -50,11 +50,21 @@ struct plan_bound {
     double peak_bytes; /* of the fullest stage */
 };
 
-/* From the same costs as the programs, without building them. ranks_all and unfused of the ask
- * make no difference. A layout whose memory passes memory_cut_bytes without any activation gets
- * no time (step_s 0); INFINITY for no cut. */
-struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut_bytes,
-                                   struct arena *arena);
+/* Priced templates of an op graph, kept for layouts that differ in vpp and stages alone. */
+struct plan_costs;
+
+struct plan_bound_ask {
+    const struct plan_ask *plan; /* ranks_all and unfused make no difference */
+    /* A layout whose memory passes this without any activation gets no time (step_s 0);
+     * INFINITY for no cut. */
+    double memory_cut_bytes;
+    const struct plan_costs *costs; /* of such a layout, or NULL */
+};
+
+/* From the same costs as the programs, without building them. *costs becomes what was priced,
+ * NULL where nothing was; it lives in the arena. */
+struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
+                                   const struct plan_costs **costs, struct arena *arena);
 
 /* ---- One op alone, for explain ---- */
 

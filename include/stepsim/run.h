@@ -27,6 +27,7 @@ struct run {
     const struct layout *layout;
     const struct schedule *schedule;
     const struct op_graph *graph;
+    const struct plan_costs *costs; /* of run_bound() */
     const struct pipeline_order *order;
     const struct plan *plan;
     const struct programs *programs; /* of the plan */
@@ -53,6 +54,11 @@ bool run_prepare(struct run *run, const struct scenario *scenario, struct arena 
 struct run_bound_ask {
     const struct scenario *scenario;
     double memory_cut_bytes; /* INFINITY: none */
+    /* What run_bound() filled for a scenario with the same model, cluster, degrees and rank order,
+     * or NULL: it is not worked out again, and must live on. With same_ops the scenarios differ in
+     * vpp and stages alone. */
+    const struct run *like;
+    bool same_ops;
 };
 bool run_bound(struct run *run, const struct run_bound_ask *ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors);

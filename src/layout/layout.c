@@ -8,6 +8,8 @@
 
 #include "stepsim/text.h"
 
+#include <string.h>
+
 uint32_t layout_chunk_of(const struct layout *layout, uint32_t model_chunk)
 {
     ASSERT(model_chunk < layout->pp * layout->vpp);
@@ -61,6 +63,15 @@ static void place_chunks(struct layout *layout, const struct layout_chunk *in_mo
     layout->chunk_text = layout_string_write(in_model_order, count, arena);
 }
 
+static void take_groups(struct layout *layout, const struct layout *like)
+{
+    ASSERT(layout->world == like->world && layout->tp == like->tp && layout->pp == like->pp);
+    ASSERT(layout->cp == like->cp && layout->ep == like->ep && layout->etp == like->etp);
+    memcpy(layout->spans, like->spans, sizeof layout->spans);
+    memcpy(layout->spans_differ, like->spans_differ, sizeof layout->spans_differ);
+    layout->pp_next = like->pp_next;
+}
+
 const struct layout *layout_build(const struct layout_ask *ask, struct arena *arena,
                                   struct error_list *errors)
 {
@@ -81,7 +92,11 @@ const struct layout *layout_build(const struct layout_ask *ask, struct arena *ar
         chunks = layout_resolve_split(&input, layout);
     if (!axes || chunks == NULL)
         return NULL;
-    layout_resolve_spans(&input, layout);
+    if (ask->like != NULL) {
+        take_groups(layout, ask->like);
+    } else {
+        layout_resolve_spans(&input, layout);
+    }
     place_chunks(layout, chunks, arena);
     return layout;
 }

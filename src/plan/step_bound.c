@@ -424,12 +424,24 @@ static sim_time play_ends(struct bound *bound)
 
 /* ---- All of it ---- */
 
-static struct plan_builder *bound_builder(const struct plan_ask *ask, struct arena *arena)
+struct plan_costs {
+    struct plan_builder builder;
+};
+
+static struct plan_builder *bound_builder(const struct plan_bound_ask *bound_ask,
+                                          struct arena *arena)
 {
-    struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
+    const struct plan_ask *ask = bound_ask->plan;
+    struct plan_builder *builder = &ARENA_NEW(arena, struct plan_costs)->builder;
     const uint32_t pp = ask->graph->layout->pp;
+    if (bound_ask->costs != NULL) {
+        *builder = bound_ask->costs->builder;
+    }
     builder->ask = ask;
     builder->arena = arena;
+    if (bound_ask->costs != NULL) {
+        return builder; /* what is appended to its tables is not looked at by others */
+    }
     builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)pp * CAUSE_COUNT, double);
     cost_table_delta(&builder->costs, 0.0, arena);
@@ -469,14 +481,16 @@ static double peak_bound(const struct op_graph *graph, const double *moving_byte
     return fmax(0.0, most - MEMORY_SLACK_BYTES);
 }
 
-struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut_bytes,
-                                   struct arena *arena)
+struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
+                                   const struct plan_costs **costs, struct arena *arena)
 {
-    const struct layout *layout = ask->graph->layout;
-    const struct scenario *scenario = ask->graph->scenario;
+    const struct op_graph *graph = ask->plan->graph;
+    const struct layout *layout = graph->layout;
+    const struct scenario *scenario = graph->scenario;
     const size_t chunks = (size_t)layout->pp * layout->vpp;
-    const double fixed = peak_bound(ask->graph, NULL);
-    if (fixed > memory_cut_bytes) {
+    const double fixed = peak_bound(graph, NULL);
+    *costs = NULL;
+    if (fixed > ask->memory_cut_bytes) {
         return (struct plan_bound){.peak_bytes = fixed};
     }
     struct bound bound = {
@@ -490,6 +504,7 @@ struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut
         .alive = ARENA_ARRAY(arena, layout->pp, double),
         .peak = ARENA_ARRAY(arena, layout->pp, double),
     };
+    *costs = (const struct plan_costs *)(const void *)bound.builder;
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
         bound_stage(&bound, stage);
     }
@@ -497,5 +512,5 @@ struct plan_bound plan_lower_bound(const struct plan_ask *ask, double memory_cut
     play_pipeline(&bound);
     const bool noise = scenario->noise.kernel_jitter > 0.0;
     const double step_s = noise ? 0.0 : sim_time_seconds(play_ends(&bound));
-    return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(ask->graph, bound.peak)};
+    return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(graph, bound.peak)};
 }

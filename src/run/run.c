@@ -43,13 +43,28 @@ static struct schedule_ask schedule_ask_of(const struct scenario *scenario,
     return ask;
 }
 
-bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
-                 struct error_list *errors)
+/* The op graph of another layout, which depends on vpp and stages only through the layout. */
+static const struct op_graph *graph_like(const struct run *run, const struct run *like,
+                                         struct arena *arena)
 {
+    struct op_graph *graph = ARENA_NEW(arena, struct op_graph);
+    *graph = *like->graph;
+    graph->scenario = run->scenario;
+    graph->layout = run->layout;
+    graph->model = run->model;
+    return graph;
+}
+
+/* ask->like may be NULL. */
+static bool prepare(struct run *run, const struct run_bound_ask *ask, struct arena *arena,
+                    struct error_list *errors)
+{
+    const struct scenario *scenario = ask->scenario;
+    const struct run *like = ask->like;
     *run = (struct run){.scenario = scenario};
     run->schedule = find_schedule(scenario, arena, errors);
-    run->model = model_build(scenario, arena, errors);
-    run->cluster = cluster_build(scenario, arena, errors);
+    run->model = like != NULL ? like->model : model_build(scenario, arena, errors);
+    run->cluster = like != NULL ? like->cluster : cluster_build(scenario, arena, errors);
     if (run->schedule == NULL || run->model == NULL || run->cluster == NULL) {
         return false;
     }
@@ -58,14 +73,19 @@ bool run_prepare(struct run *run, const struct scenario *scenario, struct arena 
         .model = run->model,
         .cluster = run->cluster,
         .v_shaped = run->schedule->v_shaped,
+        .like = like != NULL ? like->layout : NULL,
     };
     run->layout = layout_build(&layout_ask, arena, errors);
     if (run->layout == NULL) {
         return false;
     }
-    const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
+    const struct schedule_ask schedule_ask = schedule_ask_of(scenario, run->layout);
     const struct location at = scenario_at(scenario, "schedule.kind");
-    const bool schedule_fits = run->schedule->check(&ask, at, errors);
+    const bool schedule_fits = run->schedule->check(&schedule_ask, at, errors);
+    if (ask->same_ops) {
+        run->graph = graph_like(run, like, arena);
+        return schedule_fits;
+    }
     const struct op_graph_ask graph_ask = {
         .scenario = scenario,
         .model = run->model,
@@ -76,6 +96,13 @@ bool run_prepare(struct run *run, const struct scenario *scenario, struct arena 
     };
     run->graph = op_graph_build(&graph_ask, arena, errors);
     return schedule_fits && run->graph != NULL;
+}
+
+bool run_prepare(struct run *run, const struct scenario *scenario, struct arena *arena,
+                 struct error_list *errors)
+{
+    const struct run_bound_ask ask = {.scenario = scenario};
+    return prepare(run, &ask, arena, errors);
 }
 
 /* Step by step; steps without random noise are alike and are simulated once. */
@@ -104,7 +131,7 @@ run_steps(const struct run *run, const struct run_options *options, struct arena
 bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors)
 {
-    if (!run_prepare(run, bound_ask->scenario, arena, errors)) {
+    if (!prepare(run, bound_ask, arena, errors)) {
         return false;
     }
     const struct schedule_ask ask = schedule_ask_of(bound_ask->scenario, run->layout);
@@ -115,7 +142,12 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
         .schedule = run->schedule,
         .order = run->order,
     };
-    *bound = plan_lower_bound(&plan_ask, bound_ask->memory_cut_bytes, arena);
+    const struct plan_bound_ask lower = {
+        .plan = &plan_ask,
+        .memory_cut_bytes = bound_ask->memory_cut_bytes,
+        .costs = bound_ask->same_ops ? bound_ask->like->costs : NULL,
+    };
+    *bound = plan_lower_bound(&lower, &run->costs, arena);
     return true;
 }
 

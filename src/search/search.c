@@ -36,6 +36,15 @@ struct candidate {
     struct search_figures figures;
 };
 
+/* What a worker keeps of the candidate before: neighbours share degrees, and those that differ
+ * in vpp and stages alone share their ops and costs. */
+struct kept {
+    struct arena *arena; /* NULL: nothing is kept yet */
+    uint64_t key;
+    bool filled;
+    struct run run;
+};
+
 struct hunt {
     const struct search_ask *ask;
     struct space space;
@@ -48,6 +57,7 @@ struct hunt {
     uint64_t batch_first, batch_count; /* being simulated */
     uint64_t *batch;                   /* indices into candidates */
     struct search_progress progress;
+    struct kept degrees, ops; /* each worker has its own */
 };
 
 double search_score(enum search_objective objective, const struct scenario *scenario, double step_s,
@@ -77,22 +87,51 @@ static const struct scenario *candidate_scenario(const struct hunt *hunt, uint64
     return space_scenario(&hunt->space, hunt->space.outers[number / inner], number % inner, arena);
 }
 
-static void bound_one(void *user, uint64_t number, struct arena *arena)
+/* Empties what is kept under another key; true if what is there can be used. */
+static bool recall(struct kept *kept, uint64_t key)
+{
+    if (kept->arena == NULL) {
+        kept->arena = arena_create("kept");
+        kept->filled = false;
+    } else if (kept->key != key) {
+        arena_reset(kept->arena);
+        kept->filled = false;
+    }
+    kept->key = key;
+    return kept->filled;
+}
+
+static void bound_one(void *user, uint64_t number, struct arena *scratch)
 {
     struct hunt *hunt = user;
     struct slot *slot = &hunt->slots[number];
+    const struct space *space = &hunt->space;
+    const uint64_t alike =
+        (uint64_t)space->axes[space->axis_count - 2].count * space->axes[space->axis_count - 1].count;
+    const bool same_ops = recall(&hunt->ops, number / alike);
+    const bool same_degrees = recall(&hunt->degrees, number / space->inner_size);
+    struct kept *keep = !same_degrees ? &hunt->degrees : !same_ops ? &hunt->ops : NULL;
+    struct arena *arena = keep != NULL ? keep->arena : scratch;
     const struct scenario *scenario = candidate_scenario(hunt, number, arena);
     if (scenario == NULL) {
         return;
     }
     struct error_list errors;
-    error_list_init(&errors, arena);
+    error_list_init(&errors, scratch);
     struct run run;
     struct plan_bound bound;
     const struct run_bound_ask ask = {
-        .scenario = scenario, .memory_cut_bytes = hunt->limit_bytes + MORE_MEMORY_BYTES};
+        .scenario = scenario,
+        .memory_cut_bytes = hunt->limit_bytes + MORE_MEMORY_BYTES,
+        .like = same_ops ? &hunt->ops.run : same_degrees ? &hunt->degrees.run : NULL,
+        .same_ops = same_ops,
+    };
     if (!run_bound(&run, &ask, &bound, arena, &errors)) {
         return;
+    }
+    if (keep != NULL) {
+        keep->run = run;
+        keep->filled = true;
     }
     slot->state = SLOT_LEGAL;
     slot->peak_bytes = nextafterf((float)bound.peak_bytes, 0.0f);
