@@ -129,6 +129,41 @@ double search_score(enum search_objective objective, const struct scenario *scen
  * The caller frees. */
 struct cJSON *search_json(const struct search_answer *answer);
 
+/* ---- What if ---- */
+
+/* How a prediction moves. Elasticities scale one resource by a few percent; upgrades are entries
+ * of configs/whatif.yaml. */
+struct whatif_row {
+    const char *name;   /* "hbm", "hccs", "double NIC" */
+    const char *title;  /* what was changed */
+    bool upgrade;
+    bool done;          /* false: refused, see reason */
+    double step_s;
+    double change;      /* of the step time, -0.05: five percent faster */
+    double elasticity;  /* percent of step time per percent of the resource; upgrades: NAN */
+    bool fits;
+    const char *reason; /* why there is no answer */
+};
+
+struct whatif_answer {
+    const struct scenario *scenario;
+    struct search_figures base;
+    double percent; /* of the elasticities */
+    const struct whatif_row *rows;
+    uint32_t count;
+};
+
+struct whatif_ask {
+    const struct scenario_source *source; /* the file with its --set; needs config_dir */
+    double percent;                       /* above 0, at most 100 */
+};
+
+/* NULL with errors if the scenario itself cannot be simulated. */
+const struct whatif_answer *whatif_run(const struct whatif_ask *ask, struct arena *arena,
+                                       struct error_list *errors);
+/* {"step_time_s":, "elasticities": [...], "upgrades": [...]}. The caller frees. */
+struct cJSON *whatif_json(const struct whatif_answer *answer);
+
 /* ---- Launch arguments ---- */
 
 enum launch_dialect { LAUNCH_MEGATRON, LAUNCH_MINDSPEED };

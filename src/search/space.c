@@ -195,7 +195,6 @@ static void etp_values(struct maker *maker)
 {
     if (maker->base->model.moe.experts > 0) {
         add_number(maker, 1);
-        add_number(maker, maker->base->parallel.tp);
     }
     add_written(maker);
 }
@@ -212,16 +211,16 @@ static void micro_batch_values(struct maker *maker)
 
 static void vpp_values(struct maker *maker)
 {
-    for (uint32_t vpp = 1; vpp <= 4; vpp++) {
-        add_number(maker, vpp);
-    }
-    add_written(maker);
+    powers_of_two(maker, 4);
 }
 
 static void schedule_values(struct maker *maker)
 {
+    add_written(maker);
     for (size_t i = 0; i < schedule_count; i++) {
-        add_value(maker, schedule_registry[i]->name, 0);
+        if (strcmp(schedule_registry[i]->name, "gpipe") != 0) {
+            add_value(maker, schedule_registry[i]->name, 0);
+        }
     }
 }
 
@@ -239,15 +238,6 @@ static void zero_values(struct maker *maker)
     add_written(maker);
 }
 
-static void dispatcher_values(struct maker *maker)
-{
-    if (maker->base->model.moe.experts > 0) {
-        add_parsed(maker, "alltoall");
-        add_parsed(maker, "allgather");
-    }
-    add_written(maker);
-}
-
 static void exchange_values(struct maker *maker)
 {
     if (maker->base->model.moe.experts > 0) {
@@ -261,7 +251,6 @@ static void recompute_values(struct maker *maker)
 {
     add_parsed(maker, "[]");
     if (maker->base->recompute.method == RECOMPUTE_ALL) {
-        add_parsed(maker, "[norm, activation]");
         add_parsed(maker, "[layer]");
     }
     add_written(maker);
@@ -294,7 +283,7 @@ static const struct axis_row axis_rows[] = {
     {"schedule.kind", AXIS_TEXT, AT(schedule.kind), schedule_values},
     {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
     {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
-    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), dispatcher_values},
+    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), add_written},
     {"moe.exchange", AXIS_CHOICE, AT(moe.exchange), exchange_values},
     {"recompute.modules", AXIS_SET, AT(recompute.modules), recompute_values},
     {"swap.activations", AXIS_SET, AT(swap.activations), swap_values},
@@ -311,18 +300,18 @@ const struct search_key search_keys[] = {
     {"parallel.tp", "powers of two up to the devices of a node"},
     {"parallel.pp", "1, 2, 3 times powers of two that divide the devices, up to 64 and the layers"},
     {"parallel.ep", "divisors of the number of experts"},
-    {"parallel.etp", "1 and the file's tp"},
+    {"parallel.etp", "1 and the file's"},
     {"parallel.cp.size", "powers of two that leave 4,096 tokens to a rank"},
     {"training.micro_batch_size", "1, 2, 4"},
-    {"schedule.kind", "every schedule"},
+    {"schedule.kind", "every schedule but gpipe, which 1f1b equals with less memory; and the file's"},
     {"schedule.microbatch_group", "0, which is pp, and the file's"},
     {"parallel.zero", "1 and the file's"},
-    {"moe.dispatcher", "alltoall, allgather"},
+    {"moe.dispatcher", "the file's"},
     {"moe.exchange", "flat, hierarchical"},
-    {"recompute.modules", "none, [norm, activation], [layer], and the file's"},
+    {"recompute.modules", "none, [layer], and the file's"},
     {"swap.activations", "none, and the file's"},
     {"swap.optimizer", "the file's"},
-    {"parallel.vpp", "1 to 4"},
+    {"parallel.vpp", "1, 2, 4, and the file's"},
     {"parallel.stages",
      "balanced; tail, which gives every chunk the same number of layers until none are left; and "
      "the file's"},
