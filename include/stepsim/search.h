@@ -129,6 +129,41 @@ double search_score(enum search_objective objective, const struct scenario *scen
  * The caller frees. */
 struct cJSON *search_json(const struct search_answer *answer);
 
+/* ---- Stage splits ---- */
+
+/* One deal of layers to chunks, simulated. */
+struct stage_split_trial {
+    const char *name;       /* "as written", "balanced", "tail", "found" */
+    const uint32_t *layers; /* of every chunk, in model order */
+    struct search_figures figures;
+    uint32_t slowest_stage; /* its compute stream is busy longest */
+    double slowest_s;
+};
+
+struct stages_answer {
+    const struct scenario *scenario;
+    uint32_t chunk_count;
+    const struct stage_split_trial *trials; /* in the order above; "found" is last, the best */
+    uint32_t count;
+    uint32_t simulated;
+};
+
+struct stages_ask {
+    const struct scenario_source *source;
+    enum search_objective objective; /* SEARCH_MEMORY, or any other for time */
+    uint32_t jobs;
+};
+
+/*
+ * The best split of the scenario's own layout: from the best of the splits that have a rule, one
+ * layer at a time is moved from a chunk to any other while the simulated step (or peak) gets
+ * shorter. Embedding, head and MTP modules stay where they are and count as load. Found by
+ * descent, so not proven: another split may be better still. Splits that do not fit are taken
+ * only when none does. NULL with errors if the scenario is refused.
+ */
+const struct stages_answer *search_stages(const struct stages_ask *ask, struct arena *arena,
+                                          struct error_list *errors);
+
 /* ---- What if ---- */
 
 /* How a prediction moves. Elasticities scale one resource by a few percent; upgrades are entries

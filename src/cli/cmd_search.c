@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli_internal.h"
+#include "search_stages.h"
 #include "stepsim/search.h"
 #include "stepsim/text.h"
 
@@ -10,7 +11,7 @@ struct search_values {
     struct option_list set, vary, keep;
     const char *objective, *emit;
     struct option_count top, jobs;
-    bool exhaustive, json;
+    bool exhaustive, json, stages;
 };
 
 static const char *const objective_words[] = {"tokens", "mfu", "cost", "memory", NULL};
@@ -59,6 +60,12 @@ static const struct option_row option_rows[] = {
      .kind = OPTION_FLAG,
      .help = "simulate every legal layout; the answer is the same, later",
      .offset = AT(exhaustive),
+     .group = "Search"},
+    {.name = "stages",
+     .kind = OPTION_FLAG,
+     .help = "instead of layouts, find the best split of layers over the chunks of the file's own "
+             "layout (--objective memory: the one with the lowest peak)",
+     .offset = AT(stages),
      .group = "Search"},
     {.name = "jobs",
      .kind = OPTION_COUNT,
@@ -257,6 +264,20 @@ static void print_answer(struct cli *cli, const struct search_answer *answer)
            text_duration(cli->arena, answer->wall_s), paint(cli, PAINT_NONE));
 }
 
+static int run_stages(struct cli *cli, const struct search_values *values,
+                      const struct scenario_source *source)
+{
+    const struct stages_ask ask = {.source = source,
+                                   .objective = objective_of(values->objective),
+                                   .jobs = job_count(&values->jobs)};
+    const struct stages_answer *answer = search_stages(&ask, cli->arena, &cli->errors);
+    if (answer == NULL) {
+        return report_errors(cli);
+    }
+    stages_print(cli, answer, values->json);
+    return EXIT_DONE;
+}
+
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct search_values *values = raw;
@@ -275,6 +296,11 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     add_changes(cli, values, &ask);
     const bool understood = scenario_source_of(cli, &scenario_ask, &source);
     source.cache = cache;
+    if (values->stages && understood && cli->errors.count == 0) {
+        const int stages_status = run_stages(cli, values, &source);
+        scenario_cache_destroy(cache);
+        return stages_status;
+    }
     const struct search_answer *answer =
         understood && cli->errors.count == 0 ? search_run(&ask, cli->arena, &cli->errors) : NULL;
     if (ask.progress != NULL) {
@@ -310,6 +336,7 @@ const struct command command_search = {
     .examples = "stepsim search sims/pangu_ultra_moe_6k/sim.yaml\n"
                 "stepsim search sim.yaml --vary parallel.tp=4,8 --keep schedule.kind --top 3\n"
                 "stepsim search sim.yaml --keep all --vary training.micro_batch_size=1,2,4 --json\n"
+                "stepsim search sim.yaml --stages\n"
                 "stepsim search sim.yaml --emit mindspeed",
     .options = option_rows,
     .values_size = sizeof(struct search_values),

@@ -9,6 +9,7 @@
 #include "simulate_store.h"
 #include "stepsim/quantity.h"
 #include "stepsim/run.h"
+#include "stepsim/search.h"
 #include "stepsim/text.h"
 
 struct simulate_values {
@@ -21,6 +22,8 @@ struct simulate_values {
 };
 
 static const char *const ranks_words[] = {"folded", "all", NULL};
+
+static const char *const emit_words[] = {"megatron", "mindspeed", NULL};
 
 #define AT(field) offsetof(struct simulate_values, field)
 
@@ -97,32 +100,16 @@ static const struct option_row option_rows[] = {
      .offset = AT(files.gantt_svg),
      .group = "Output"},
     {.name = "emit",
-     .kind = OPTION_TEXT,
+     .kind = OPTION_WORD,
      .argument = "megatron|mindspeed",
-     .help = "print launch arguments of the layout (not yet there)",
+     .help = "print launch arguments of the layout instead of tables",
      .offset = AT(emit),
+     .words = emit_words,
      .group = "Output"},
     {.name = NULL},
 };
 
 static const struct location nowhere = {NULL, 0, 0};
-
-/* Options of the design whose part is not built yet. */
-static void refuse_later(struct cli *cli, const struct simulate_values *values)
-{
-    const struct {
-        const char *name;
-        bool given;
-    } later[] = {
-        {"--emit", values->emit != NULL},
-    };
-    for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
-        if (later[i].given) {
-            error_add(&cli->errors, ERROR_not_yet_modelled, nowhere, later[i].name,
-                      "this output is planned and not there yet");
-        }
-    }
-}
 
 /* Measured over predicted of the file without its overrides; 0 with an error. */
 static double anchor_ratio(struct cli *cli, const struct simulate_values *values, const char *path,
@@ -165,6 +152,12 @@ static void print_answer(struct cli *cli, const struct simulate_values *values,
                          const struct run *result)
 {
     struct fit_changes changes = {0};
+    if (values->emit != NULL) {
+        const bool mindspeed = strcmp(values->emit, "mindspeed") == 0;
+        printf("%s", launch_arguments(result->scenario, result->layout,
+                                      mindspeed ? LAUNCH_MINDSPEED : LAUNCH_MEGATRON, cli->arena));
+        return;
+    }
     if (!result->report->fits) {
         changes = advice_fit(result->scenario, cli->arena);
     }
@@ -187,7 +180,6 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
 {
     const struct simulate_values *values = raw;
     const char *path = arguments->items[0];
-    refuse_later(cli, values);
     simulate_files_check(cli, &values->files);
     if (values->gantt && values->json) {
         error_add(&cli->errors, ERROR_usage, nowhere, "--gantt",
