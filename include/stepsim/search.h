@@ -74,10 +74,10 @@ struct search_ask {
     const struct search_change *changes;
     uint32_t change_count;
     enum search_objective objective;
-    uint32_t top;     /* at least 1 */
-    bool exhaustive;  /* simulate everything that is legal */
-    bool advise;      /* also look at one GiB more and a node less */
-    uint32_t jobs;    /* at least 1 */
+    uint32_t top;    /* at least 1 */
+    bool exhaustive; /* simulate everything that is legal */
+    bool advise;     /* also look at one GiB more and a node less */
+    uint32_t jobs;   /* at least 1 */
     void (*progress)(void *user, const struct search_progress *progress);
     void *user;
 };
@@ -169,13 +169,13 @@ const struct stages_answer *search_stages(const struct stages_ask *ask, struct a
 /* How a prediction moves. Elasticities scale one resource by a few percent; upgrades are entries
  * of configs/whatif.yaml. */
 struct whatif_row {
-    const char *name;   /* "hbm", "hccs", "double NIC" */
-    const char *title;  /* what was changed */
+    const char *name;  /* "hbm", "hccs", "double NIC" */
+    const char *title; /* what was changed */
     bool upgrade;
-    bool done;          /* false: refused, see reason */
+    bool done; /* false: refused, see reason */
     double step_s;
-    double change;      /* of the step time, -0.05: five percent faster */
-    double elasticity;  /* percent of step time per percent of the resource; upgrades: NAN */
+    double change;     /* of the step time, -0.05: five percent faster */
+    double elasticity; /* percent of step time per percent of the resource; upgrades: NAN */
     bool fits;
     const char *reason; /* why there is no answer */
 };

@@ -163,9 +163,8 @@ static void show_progress(void *user, const struct search_progress *progress)
 
 static void print_table(struct cli *cli, const struct search_answer *answer)
 {
-    static const char *const headings[] = {"STEP", "TOKENS/S", "MFU",       "PEAK GiB", "tp",
-                                           "pp",   "vpp",      "cp",        "dp",       "ep",
-                                           "etp",  "mbs"};
+    static const char *const headings[] = {"STEP", "TOKENS/S", "MFU", "PEAK GiB", "tp",  "pp",
+                                           "vpp",  "cp",       "dp",  "ep",       "etp", "mbs"};
     struct table *table = table_create(cli);
     table_column(table, "#", TABLE_RIGHT);
     for (size_t i = 0; i < sizeof headings / sizeof headings[0]; i++) {
@@ -182,8 +181,7 @@ static void print_table(struct cli *cli, const struct search_answer *answer)
         table_cell(table, "%.2f %%", found->figures.mfu * 100.0);
         table_cell(table, "%.1f", found->figures.peak_bytes / GIB_BYTES);
         const uint32_t degrees[] = {layout->tp, layout->pp, layout->vpp, layout->cp,
-                                    layout->dp, layout->ep, layout->etp,
-                                    layout->micro_batch_size};
+                                    layout->dp, layout->ep, layout->etp, layout->micro_batch_size};
         for (size_t d = 0; d < sizeof degrees / sizeof degrees[0]; d++) {
             table_cell(table, "%u", degrees[d]);
         }
@@ -199,11 +197,10 @@ static const char *other_choices(struct cli *cli, const struct search_answer *an
     struct text text = {0};
     for (uint32_t i = 0; i < found->choice_count; i++) {
         const char *key = answer->axes[i].key;
-        const bool shown = (strncmp(key, "parallel.", 9) == 0 &&
-                            strcmp(key, "parallel.zero") != 0 &&
-                            strcmp(key, "parallel.stages") != 0) ||
-                           strcmp(key, "training.micro_batch_size") == 0 ||
-                           strcmp(key, "schedule.kind") == 0;
+        const bool shown =
+            (strncmp(key, "parallel.", 9) == 0 && strcmp(key, "parallel.zero") != 0 &&
+             strcmp(key, "parallel.stages") != 0) ||
+            strcmp(key, "training.micro_batch_size") == 0 || strcmp(key, "schedule.kind") == 0;
         if (!shown && answer->axes[i].count > 1) {
             text_add(&text, "%s%s", text.length > 0 ? ", " : "", found->choices[i]);
         }
@@ -245,9 +242,8 @@ static void print_written(struct cli *cli, const struct search_answer *answer)
 static void print_answer(struct cli *cli, const struct search_answer *answer)
 {
     const struct search_counts *counts = &answer->counts;
-    printf("%s%s%s on %u devices of %s\n\n", paint(cli, PAINT_BOLD),
-           answer->scenario->model.name, paint(cli, PAINT_NONE), answer->scenario->devices,
-           answer->scenario->cluster.name);
+    printf("%s%s%s on %u devices of %s\n\n", paint(cli, PAINT_BOLD), answer->scenario->model.name,
+           paint(cli, PAINT_NONE), answer->scenario->devices, answer->scenario->cluster.name);
     print_table(cli, answer);
     print_reasons(cli, answer);
     printf("\n");

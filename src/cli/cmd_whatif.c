@@ -70,14 +70,15 @@ static void print_answer(struct cli *cli, const struct whatif_answer *answer)
     table_print(table, 2);
     for (uint32_t i = 0; i < answer->count; i++) {
         if (!answer->rows[i].done) {
-            const char *text = arena_printf(cli->arena, "%s: %s", answer->rows[i].name,
-                                            answer->rows[i].reason);
+            const char *text =
+                arena_printf(cli->arena, "%s: %s", answer->rows[i].name, answer->rows[i].reason);
             print_wrapped(stdout, (struct wrap){cli->width, 0, 0}, text);
         }
     }
-    printf("\n%% PER %%: percent of step time per percent of the resource, from %g %% of it. A \"!\" "
-           "does not fit in memory.\n",
-           answer->percent);
+    printf(
+        "\n%% PER %%: percent of step time per percent of the resource, from %g %% of it. A \"!\" "
+        "does not fit in memory.\n",
+        answer->percent);
 }
 
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)

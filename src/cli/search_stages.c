@@ -24,8 +24,7 @@ static void print_json_answer(struct cli *cli, const struct stages_answer *answe
         const struct stage_split_trial *trial = &answer->trials[i];
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", trial->name);
-        cJSON_AddStringToObject(item, "layers",
-                                list_text(cli, trial->layers, answer->chunk_count));
+        cJSON_AddStringToObject(item, "layers", list_text(cli, trial->layers, answer->chunk_count));
         cJSON_AddNumberToObject(item, "step_time_s", trial->figures.step_s);
         cJSON_AddNumberToObject(item, "mfu", trial->figures.mfu);
         cJSON_AddNumberToObject(item, "peak_bytes", trial->figures.peak_bytes);

@@ -412,8 +412,7 @@ static sim_time play_ends(struct bound *bound)
                 scenario->overlap.grad_reduce || scenario->parallel.zero >= 2;
         }
         stage_end_write(&writers[stage]);
-        joined = later(joined,
-                       play_end(bound, &writers[stage], bound->stage_done[stage], UNKNOWN));
+        joined = later(joined, play_end(bound, &writers[stage], bound->stage_done[stage], UNKNOWN));
     }
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
         last = later(last, play_end(bound, &writers[stage], bound->stage_done[stage],
@@ -472,9 +471,8 @@ static double peak_bound(const struct op_graph *graph, const double *moving_byte
     double most = 0.0;
     for (uint32_t stage = 0; stage < graph->layout->pp; stage++) {
         const struct stage_memory fixed = memory_model_stage(graph, stage);
-        const double moving =
-            fmax(moving_bytes != NULL ? moving_bytes[stage] : 0.0,
-                 fmax(fixed.load_workspace, fixed.optimizer_workspace));
+        const double moving = fmax(moving_bytes != NULL ? moving_bytes[stage] : 0.0,
+                                   fmax(fixed.load_workspace, fixed.optimizer_workspace));
         most = fmax(most, fixed.weights + fixed.gradients + fixed.optimizer + fixed.buffers +
                               fixed.reserve + moving);
     }

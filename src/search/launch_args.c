@@ -80,8 +80,8 @@ static void write_experts(struct writer *w)
         ARGUMENT(w, "--moe-grouped-gemm");
     }
     if (moe->overlap_shared_expert) {
-        ARGUMENT(w, "%s", w->mindspeed ? "--moe-alltoall-overlap-comm"
-                                       : "--moe-shared-expert-overlap");
+        ARGUMENT(w, "%s",
+                 w->mindspeed ? "--moe-alltoall-overlap-comm" : "--moe-shared-expert-overlap");
     }
     if (moe->exchange == EXCHANGE_HIERARCHICAL && moe->dispatcher == DISPATCHER_ALLTOALL) {
         ARGUMENT(w, "# the hierarchical exchange is chosen by the dispatcher's own settings");
@@ -160,8 +160,8 @@ static void write_pipeline(struct writer *w)
     }
     if (w->mindspeed ? w->scenario->schedule.p2p_overlapped && layout->vpp > 1
                      : !w->scenario->schedule.p2p_overlapped && layout->vpp > 1) {
-        ARGUMENT(w, "%s", w->mindspeed ? "--overlap-p2p-communication"
-                                       : "--no-overlap-p2p-communication");
+        ARGUMENT(w, "%s",
+                 w->mindspeed ? "--overlap-p2p-communication" : "--no-overlap-p2p-communication");
     }
 }
 
@@ -187,15 +187,16 @@ static void write_data(struct writer *w)
     }
     if (scenario->overlap.matmul_collective != MATMUL_COLLECTIVE_NONE) {
         const bool mc2 = scenario->overlap.matmul_collective == MATMUL_COLLECTIVE_MC2;
-        ARGUMENT(w, "%s", !w->mindspeed ? "--tp-comm-overlap"
-                          : mc2         ? "--use-ascend-mc2"
-                                        : "--use-ascend-coc");
+        ARGUMENT(w, "%s",
+                 !w->mindspeed ? "--tp-comm-overlap"
+                 : mc2         ? "--use-ascend-mc2"
+                               : "--use-ascend-coc");
     }
 }
 
 struct module_word {
     uint32_t bit;
-    const char *megatron; /* --recompute-modules; NULL: none */
+    const char *megatron;  /* --recompute-modules; NULL: none */
     const char *mindspeed; /* an argument of its own; NULL: none */
     const char *name;
 };
@@ -218,8 +219,7 @@ static void write_memory(struct writer *w)
     const struct recompute_spec *spec = &scenario->recompute;
     if ((spec->modules & MODULE_LAYER) != 0) {
         ARGUMENT(w, "--recompute-granularity full");
-        ARGUMENT(w, "--recompute-method %s",
-                 spec->method == RECOMPUTE_BLOCK ? "block" : "uniform");
+        ARGUMENT(w, "--recompute-method %s", spec->method == RECOMPUTE_BLOCK ? "block" : "uniform");
         ARGUMENT(w, "--recompute-num-layers %u", spec->layers > 0 ? spec->layers : 1);
     } else if (spec->modules != 0) {
         struct text list = {0};
@@ -243,9 +243,10 @@ static void write_memory(struct writer *w)
         text_free(&list);
     }
     if (scenario->swap.activations != 0) {
-        ARGUMENT(w, "%s", w->mindspeed && (scenario->swap.activations & MODULE_ATTENTION) != 0
-                              ? "--swap-attention"
-                              : "# the swap of these activations has no argument");
+        ARGUMENT(w, "%s",
+                 w->mindspeed && (scenario->swap.activations & MODULE_ATTENTION) != 0
+                     ? "--swap-attention"
+                     : "# the swap of these activations has no argument");
     }
     if (scenario->swap.optimizer) {
         ARGUMENT(w, "%s", w->mindspeed ? "--swap-optimizer" : "--optimizer-cpu-offload");

@@ -106,8 +106,8 @@ static void bound_one(void *user, uint64_t number, struct arena *scratch)
     struct hunt *hunt = user;
     struct slot *slot = &hunt->slots[number];
     const struct space *space = &hunt->space;
-    const uint64_t alike =
-        (uint64_t)space->axes[space->axis_count - 2].count * space->axes[space->axis_count - 1].count;
+    const uint64_t alike = (uint64_t)space->axes[space->axis_count - 2].count *
+                           space->axes[space->axis_count - 1].count;
     const bool same_ops = recall(&hunt->ops, number / alike);
     const bool same_degrees = recall(&hunt->degrees, number / space->inner_size);
     struct kept *keep = !same_degrees ? &hunt->degrees : !same_ops ? &hunt->ops : NULL;
@@ -123,7 +123,9 @@ static void bound_one(void *user, uint64_t number, struct arena *scratch)
     const struct run_bound_ask ask = {
         .scenario = scenario,
         .memory_cut_bytes = hunt->limit_bytes + MORE_MEMORY_BYTES,
-        .like = same_ops ? &hunt->ops.run : same_degrees ? &hunt->degrees.run : NULL,
+        .like = same_ops       ? &hunt->ops.run
+                : same_degrees ? &hunt->degrees.run
+                               : NULL,
         .same_ops = same_ops,
     };
     if (!run_bound(&run, &ask, &bound, arena, &errors)) {
@@ -362,8 +364,7 @@ static void list_choices(const struct hunt *hunt, struct search_layout *layout)
             if (strcmp(text, "tail") == 0) {
                 struct text list = {0};
                 for (uint32_t k = 0; k < layout->scenario->parallel.layers_count; k++) {
-                    text_add(&list, "%s%u", k > 0 ? "," : "",
-                             layout->scenario->parallel.layers[k]);
+                    text_add(&list, "%s%u", k > 0 ? "," : "", layout->scenario->parallel.layers[k]);
                 }
                 text = arena_printf(hunt->arena, "{layers: [%s]}", text_string(&list));
                 text_free(&list);
@@ -397,8 +398,7 @@ static struct search_layout layout_of(const struct hunt *hunt, const struct cand
 static void list_layouts(const struct hunt *hunt, const struct ranking *ranking,
                          struct search_answer *answer)
 {
-    struct search_layout *layouts =
-        ARENA_ARRAY(hunt->arena, ranking->count, struct search_layout);
+    struct search_layout *layouts = ARENA_ARRAY(hunt->arena, ranking->count, struct search_layout);
     for (uint64_t i = 0; i < ranking->count; i++) {
         layouts[i] = layout_of(hunt, ranking->best[i]);
     }
@@ -423,10 +423,9 @@ static const char *one_node_less(const struct hunt *hunt, const struct search_la
         struct error_list errors;
         error_list_init(&errors, scratch);
         struct run run;
-        if (run_prepare(&run, &fewer, scratch, &errors) &&
-            figures_of(&fewer, &figures, scratch)) {
-            const uint32_t nodes = (best->scenario->devices - fewer.devices) /
-                                   fewer.cluster.devices_per_node;
+        if (run_prepare(&run, &fewer, scratch, &errors) && figures_of(&fewer, &figures, scratch)) {
+            const uint32_t nodes =
+                (best->scenario->devices - fewer.devices) / fewer.cluster.devices_per_node;
             sentence = arena_printf(
                 hunt->arena,
                 "The next smaller cluster that this layout and batch divide has %u devices (%u "
@@ -445,8 +444,7 @@ static const char *one_node_less(const struct hunt *hunt, const struct search_la
 
 static const char *one_more_gib(struct hunt *hunt, const struct search_layout *best)
 {
-    const struct ranking more =
-        best_within(hunt, hunt->limit_bytes + MORE_MEMORY_BYTES, 1);
+    const struct ranking more = best_within(hunt, hunt->limit_bytes + MORE_MEMORY_BYTES, 1);
     if (more.count == 0 || more.best[0]->score >= best->score) {
         return "One more GiB of memory on each device would change nothing.";
     }
@@ -458,10 +456,12 @@ static const char *one_more_gib(struct hunt *hunt, const struct search_layout *b
             text_add(&text, "%s%s", text.length > 0 ? ", " : "", other.choices[i]);
         }
     }
-    const char *sentence = arena_printf(
-        hunt->arena, "One more GiB of memory on each device would allow %s: %.4g s per step "
-        "(%+.1f %%).", text_string(&text), other.figures.step_s,
-        (other.figures.step_s / best->figures.step_s - 1.0) * 100.0);
+    const char *sentence =
+        arena_printf(hunt->arena,
+                     "One more GiB of memory on each device would allow %s: %.4g s per step "
+                     "(%+.1f %%).",
+                     text_string(&text), other.figures.step_s,
+                     (other.figures.step_s / best->figures.step_s - 1.0) * 100.0);
     text_free(&text);
     return sentence;
 }
@@ -476,8 +476,7 @@ static void look_at_written(const struct hunt *hunt, struct search_answer *answe
 static double limit_of(const struct scenario *scenario)
 {
     const struct device_spec *device = &scenario->cluster.device;
-    return fmin(device->usable_bytes, device->hbm_bytes) -
-           scenario->memory.require_headroom_bytes;
+    return fmin(device->usable_bytes, device->hbm_bytes) - scenario->memory.require_headroom_bytes;
 }
 
 static void refuse_nothing_fits(const struct hunt *hunt, struct error_list *errors)
@@ -485,8 +484,8 @@ static void refuse_nothing_fits(const struct hunt *hunt, struct error_list *erro
     double least = INFINITY;
     for (uint64_t i = 0; i < hunt->candidate_count; i++) {
         const struct candidate *candidate = &hunt->candidates[i];
-        least = fmin(least,
-                     candidate->done ? candidate->figures.peak_bytes : candidate->memory_bound);
+        least =
+            fmin(least, candidate->done ? candidate->figures.peak_bytes : candidate->memory_bound);
     }
     if (hunt->progress.counts.legal == 0) {
         error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",

@@ -44,9 +44,8 @@ struct axis_row {
 static void add_value(struct maker *maker, const char *text, uint32_t number)
 {
     for (uint32_t i = 0; i < maker->count; i++) {
-        const bool same = maker->row->kind == AXIS_TEXT
-                              ? strcmp(maker->values[i].text, text) == 0
-                              : maker->values[i].number == number;
+        const bool same = maker->row->kind == AXIS_TEXT ? strcmp(maker->values[i].text, text) == 0
+                                                        : maker->values[i].number == number;
         if (same) {
             return;
         }
@@ -303,7 +302,8 @@ const struct search_key search_keys[] = {
     {"parallel.etp", "1 and the file's"},
     {"parallel.cp.size", "powers of two that leave 4,096 tokens to a rank"},
     {"training.micro_batch_size", "1, 2, 4"},
-    {"schedule.kind", "every schedule but gpipe, which 1f1b equals with less memory; and the file's"},
+    {"schedule.kind",
+     "every schedule but gpipe, which 1f1b equals with less memory; and the file's"},
     {"schedule.microbatch_group", "0, which is pp, and the file's"},
     {"parallel.zero", "1 and the file's"},
     {"moe.dispatcher", "the file's"},
@@ -417,8 +417,8 @@ static bool is_double(const struct space *space, const struct scenario *scenario
         struct scenario balanced = *scenario;
         const uint32_t *tail = scenario->parallel.layers;
         if (use_balanced(space, &balanced) &&
-            memcmp(tail, balanced.parallel.layers,
-                   balanced.parallel.layers_count * sizeof *tail) == 0) {
+            memcmp(tail, balanced.parallel.layers, balanced.parallel.layers_count * sizeof *tail) ==
+                0) {
             return true;
         }
     }

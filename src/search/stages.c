@@ -133,9 +133,10 @@ static bool simulate_split(const struct scenario *scenario, struct stage_split_t
         const uint32_t chunks = layout->pp * layout->vpp;
         uint32_t *layers = ARENA_ARRAY(arena, chunks, uint32_t);
         for (uint32_t k = 0; k < chunks; k++) {
-            layers[k] = layout->chunks[layout_stage_of(layout, k) * layout->vpp +
-                                       layout_chunk_of(layout, k)]
-                            .layer_count;
+            layers[k] =
+                layout
+                    ->chunks[layout_stage_of(layout, k) * layout->vpp + layout_chunk_of(layout, k)]
+                    .layer_count;
         }
         trial->layers = layers;
         trial->figures = (struct search_figures){.step_s = report->step_time_s,
@@ -217,8 +218,8 @@ const struct stages_answer *search_stages(const struct stages_ask *ask, struct a
     }
     share_free(descent.moves, bytes);
     trials[count].name = "found";
-    const bool done = simulate_split(with_split(scenario, descent.layers, arena), &trials[count],
-                                     arena, errors);
+    const bool done =
+        simulate_split(with_split(scenario, descent.layers, arena), &trials[count], arena, errors);
     ASSERT(done);
     struct stages_answer *answer = ARENA_NEW(arena, struct stages_answer);
     *answer = (struct stages_answer){.scenario = scenario,

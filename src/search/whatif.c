@@ -38,10 +38,9 @@ static void measure(struct trial *trial, struct whatif_row *row, const struct sc
 {
     struct run run;
     const struct run_options options = {.steps = 1};
-    if (scenario == NULL ||
-        !run_simulate(&run, scenario, &options, trial->scratch, errors)) {
-        row->reason = arena_strdup(
-            trial->arena, errors->count > 0 ? errors->items[0].message : "refused");
+    if (scenario == NULL || !run_simulate(&run, scenario, &options, trial->scratch, errors)) {
+        row->reason =
+            arena_strdup(trial->arena, errors->count > 0 ? errors->items[0].message : "refused");
     } else {
         row->done = true;
         row->step_s = run.report->step_time_s;
@@ -103,8 +102,8 @@ static void add_elasticity(struct trial *trial, struct whatif_row *row,
     error_list_init(&errors, trial->scratch);
     measure(trial, row, changed, &errors);
     if (row->done) {
-        row->elasticity = log(row->step_s / trial->answer->base.step_s) /
-                          log(1.0 + trial->ask->percent / 100.0);
+        row->elasticity =
+            log(row->step_s / trial->answer->base.step_s) / log(1.0 + trial->ask->percent / 100.0);
     }
 }
 
@@ -121,9 +120,8 @@ static void add_elasticities(struct trial *trial)
         *changed = *trial->answer->scenario;
         changed->cluster.levels[level].bytes_per_s *= factor;
         const struct level_spec *spec = &changed->cluster.levels[level];
-        struct whatif_row *row =
-            add_row(trial, spec->link,
-                    arena_printf(trial->arena, "bandwidth of level %s", spec->name));
+        struct whatif_row *row = add_row(
+            trial, spec->link, arena_printf(trial->arena, "bandwidth of level %s", spec->name));
         add_elasticity(trial, row, changed);
     }
 }
@@ -200,16 +198,15 @@ static void add_upgrade(struct trial *trial, const struct yaml_tree *entry)
     changed.override_count = own + upgrade.count;
     struct error_list errors;
     error_list_init(&errors, trial->scratch);
-    struct whatif_row *row = add_row(trial, yaml_tree_get(entry, "name")->text,
-                                     yaml_tree_get(entry, "title")->text);
+    struct whatif_row *row =
+        add_row(trial, yaml_tree_get(entry, "name")->text, yaml_tree_get(entry, "title")->text);
     row->upgrade = true;
     measure(trial, row, scenario_load(&changed, trial->arena, &errors), &errors);
 }
 
 static bool add_upgrades(struct trial *trial, struct error_list *errors)
 {
-    const char *path =
-        arena_printf(trial->arena, "%s/whatif.yaml", trial->ask->source->config_dir);
+    const char *path = arena_printf(trial->arena, "%s/whatif.yaml", trial->ask->source->config_dir);
     const struct yaml_tree *file = yaml_tree_read(path, trial->arena, errors);
     const struct yaml_tree *list = file != NULL ? yaml_tree_get(file, "upgrades") : NULL;
     for (uint32_t i = 0; list != NULL && i < list->count; i++) {

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "stepsim/arena.h"
 #include "search_internal.h"
+#include "stepsim/arena.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -38,9 +38,9 @@ static const char *random_scenario(struct arena *arena)
                                  "[layer]", "[moe_expert_mlp]");
     const char *swap = ONE_OF("[]", "[]", "[moe_permute_probs]", "[attention]");
     const bool single = strcmp(kind, "interleaved") != 0 && strcmp(kind, "overlapped_1f1b") != 0;
-    const char *vpp = single ? (strcmp(kind, "zb_v") == 0 || strcmp(kind, "dualpipe_v") == 0 ? "2"
-                                                                                           : "1")
-                             : ONE_OF("1", "2", "2", "3");
+    const char *vpp =
+        single ? (strcmp(kind, "zb_v") == 0 || strcmp(kind, "dualpipe_v") == 0 ? "2" : "1")
+               : ONE_OF("1", "2", "2", "3");
     return arena_printf(
         arena,
         "model: {base: %s, layers: %s, mtp_layers: %s}\n"
@@ -90,9 +90,9 @@ static bool check_one(const struct scenario_source *source, struct arena *arena,
         assert_true(false);
     }
     if (bound.step_s > run.report->step_time_s || bound.peak_bytes > run.report->peak_bytes) {
-        print_error("bound %.12g s, %.0f bytes; simulated %.12g s, %.0f bytes:\n%s\n",
-                    bound.step_s, bound.peak_bytes, run.report->step_time_s,
-                    run.report->peak_bytes, source->text != NULL ? source->text : source->path);
+        print_error("bound %.12g s, %.0f bytes; simulated %.12g s, %.0f bytes:\n%s\n", bound.step_s,
+                    bound.peak_bytes, run.report->step_time_s, run.report->peak_bytes,
+                    source->text != NULL ? source->text : source->path);
         assert_true(false);
     }
     const double ratio = bound.step_s / run.report->step_time_s;
@@ -136,11 +136,13 @@ static void random_layouts_are_not_faster_than_their_bound(void **unused)
 static void published_layouts_are_not_faster_than_their_bound(void **unused)
 {
     (void)unused;
-    static const char *const files[] = {
-        "pangu_ultra_moe_6k/sim.yaml",    "pangu_ultra_moe_4k_baseline/sim.yaml",
-        "pangu_ultra_135b/sim.yaml",      "pangu_ultra_135b/free_links.yaml",
-        "pangu_ablation/00_baseline.yaml", "pangu_ablation/11_optimised.yaml",
-        "pangu_ablation/08_fine_grained_recompute.yaml"};
+    static const char *const files[] = {"pangu_ultra_moe_6k/sim.yaml",
+                                        "pangu_ultra_moe_4k_baseline/sim.yaml",
+                                        "pangu_ultra_135b/sim.yaml",
+                                        "pangu_ultra_135b/free_links.yaml",
+                                        "pangu_ablation/00_baseline.yaml",
+                                        "pangu_ablation/11_optimised.yaml",
+                                        "pangu_ablation/08_fine_grained_recompute.yaml"};
     struct arena *arena = arena_create("test");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct tightness tightness = {.least = 1.0};

@@ -159,10 +159,8 @@ static void a_small_space_by_hand(void **state)
         snprintf(batch, sizeof batch, "%u", found->layout->micro_batch_size);
         const struct scenario_override overrides[] = {{"parallel.tp", tp},
                                                       {"training.micro_batch_size", batch}};
-        const struct scenario_source one = {.text = small,
-                                            .text_name = "test",
-                                            .overrides = overrides,
-                                            .override_count = 2};
+        const struct scenario_source one = {
+            .text = small, .text_name = "test", .overrides = overrides, .override_count = 2};
         struct run run;
         const struct run_options options = {.steps = 1};
         const struct scenario *scenario = scenario_load(&one, arena, &errors);
@@ -214,8 +212,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(pruned_and_exhaustive_agree),         TEST(workers_change_nothing),
-        TEST(a_small_space_by_hand),               TEST(what_fits_nowhere_is_refused),
+        TEST(pruned_and_exhaustive_agree),
+        TEST(workers_change_nothing),
+        TEST(a_small_space_by_hand),
+        TEST(what_fits_nowhere_is_refused),
         TEST(unknown_keys_and_values_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

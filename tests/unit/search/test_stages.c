@@ -2,12 +2,13 @@
 #include "assert_close.h"
 #include "stepsim/search.h"
 
-static const char text[] = "model: {base: llama2_7b, layers: 10}\n"
-                           "cluster: atlas_800t_a2\n"
-                           "devices: 32\n"
-                           "parallel: {tp: 2, pp: 4, vpp: 1, zero: 1, stages: {layers: [1,1,1,7]}}\n"
-                           "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 64}\n"
-                           "schedule: {kind: 1f1b}\n";
+static const char text[] =
+    "model: {base: llama2_7b, layers: 10}\n"
+    "cluster: atlas_800t_a2\n"
+    "devices: 32\n"
+    "parallel: {tp: 2, pp: 4, vpp: 1, stages: {layers: [1,1,1,7]}}\n"
+    "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 64}\n"
+    "schedule: {kind: 1f1b}\n";
 
 static void found_is_the_best(void **state)
 {
