@@ -83,14 +83,6 @@ run simulate "$small" --anchor "0 s"; expect_status 2; expect_err "[out_of_range
 run simulate "$small" --anchor "1 us"; expect_status 2; expect_err "[mfu_above_one]"
 run simulate - --anchor "1 s"; expect_status 2; expect_err "read twice"
 
-# outputs that are planned
-for option in "--db x.db" "--emit megatron"; do
-    # shellcheck disable=SC2086
-    run simulate "$small" $option
-    expect_status 2
-    expect_no_out
-    expect_err "[not_yet_modelled]"
-done
 
 # mistakes in the scenario, and files that are not there
 run simulate "$small" --set parallel.tp=3; expect_status 2; expect_err "error: "

@@ -20,5 +20,5 @@ done
 
 run simulte; expect_status 2; expect_no_out; expect_err "did you mean simulate?"
 run nonsense; expect_status 2; expect_err "stepsim --help"
-run sweep; expect_status 2; expect_err "[not_yet_modelled]"
+run sweep; expect_status 2; expect_err "[usage]"
 run help simulte; expect_status 2; expect_err "did you mean simulate?"

@@ -5,7 +5,7 @@
 run simulate "$small" --jsn; expect_status 2; expect_no_out
 expect_err "--jsn: unknown option, did you mean --json?"
 run simulate "$small" --js; expect_status 2; expect_err "--js: unknown option"
-run simulate "$small" -x; expect_status 2; expect_err "no short options except -h"
+run simulate "$small" -x; expect_status 2; expect_err "no short option here"
 run simulate -h; expect_status 0; expect_out "Usage: stepsim simulate"
 run simulate "$small" --json=yes; expect_status 2; expect_err "--json: takes no value"
 run simulate "$small" --seed; expect_status 2; expect_err "--seed: needs a value"
