@@ -46,7 +46,10 @@ static inline void layout_fixture_build(struct layout_fixture *fixture)
     fixture->cluster = cluster_build(scenario, fixture->arena, fixture->errors);
     if (fixture->model == NULL || fixture->cluster == NULL)
         return;
-    const struct layout_ask ask = {scenario, fixture->model, fixture->cluster, fixture->v_shaped};
+    const struct layout_ask ask = {.scenario = scenario,
+                                   .model = fixture->model,
+                                   .cluster = fixture->cluster,
+                                   .v_shaped = fixture->v_shaped};
     fixture->layout = layout_build(&ask, fixture->arena, fixture->errors);
     assert_true((fixture->layout == NULL) == (fixture->errors->count > 0));
 }
