@@ -162,6 +162,8 @@ void table_row(struct table *table);
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints with `indent` blanks in front and releases the table. */
 void table_print(struct table *table, unsigned indent);
+/* Releases a table that is not printed. */
+void table_drop(struct table *table);
 
 /* ---- Scenarios (scenario_source.c, config_dir.c) ---- */
 

@@ -89,6 +89,8 @@ static uint32_t print_moved(struct cli *cli, const struct check *check)
     }
     if (rows > 0) {
         table_print(table, 0);
+    } else {
+        table_drop(table);
     }
     return rows;
 }

@@ -80,3 +80,8 @@ void table_print(struct table *table, unsigned indent)
     free(text);
     scols_unref_table(table->scols);
 }
+
+void table_drop(struct table *table)
+{
+    scols_unref_table(table->scols);
+}
