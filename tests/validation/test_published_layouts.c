@@ -1,0 +1,92 @@
+/*
+ * Layouts published as the best of their study rank in the top decile of their spaces. The rows
+ * are those for which docs/SEARCH.md says so; the others are listed there with their ranks.
+ */
+#include <string.h>
+
+#include "assert_close.h"
+#include "stepsim/search.h"
+#include "stepsim/validate.h"
+
+#define MEASUREMENTS STEPSIM_SOURCE_DIR "/tests/data/measurements.csv"
+#define CONFIGS      STEPSIM_SOURCE_DIR "/configs"
+
+static struct arena *arena;
+static struct error_list errors;
+
+static const char *scenario_of_row(const char *id)
+{
+    const struct measurement_set *set = measurements_read(MEASUREMENTS, arena, &errors);
+    const struct yaml_tree *tables = mapping_tables(CONFIGS, arena, &errors);
+    assert_true(set != NULL && tables != NULL);
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (strcmp(set->rows[i].id, id) == 0) {
+            return mapping_yaml(measurement_map(&set->rows[i], tables, arena));
+        }
+    }
+    assert_true(false);
+    return NULL;
+}
+
+/* Share of the layouts that fit which are not slower than the row's own. */
+static double rank_share(const char *id, const struct search_change *changes, uint32_t count)
+{
+    struct scenario_cache *cache = scenario_cache_create();
+    const struct scenario_source source = {
+        .text = scenario_of_row(id), .text_name = id, .config_dir = CONFIGS, .cache = cache};
+    struct search_change all[48];
+    uint32_t all_count = 0;
+    for (size_t k = 0; search_keys[k].key != NULL; k++) {
+        all[all_count++] = (struct search_change){search_keys[k].key, NULL};
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        all[all_count++] = changes[i];
+    }
+    const struct search_ask ask = {.source = &source,
+                                   .changes = all,
+                                   .change_count = all_count,
+                                   .top = 100000,
+                                   .exhaustive = true,
+                                   .jobs = 2};
+    const struct search_answer *answer = search_run(&ask, arena, &errors);
+    assert_non_null(answer);
+    assert_true(answer->written_legal);
+    uint32_t better = 0;
+    for (uint32_t i = 0; i < answer->layout_count; i++) {
+        better += answer->layouts[i].figures.step_s < answer->written.step_s * (1.0 - 1e-9);
+    }
+    print_message("%s: rank %u of %u that fit\n", id, better + 1, answer->layout_count);
+    assert_true(answer->layout_count >= 50);
+    return (double)(better + 1) / (double)answer->layout_count;
+}
+
+static void best_rows_rank_in_the_top_decile(void **state)
+{
+    (void)state;
+    static const struct search_change dense[] = {{"parallel.tp", "1,2,4,8"},
+                                                 {"parallel.pp", "1,2,4,8,16,32"},
+                                                 {"parallel.cp.size", "1,2"},
+                                                 {"training.micro_batch_size", "1,2,4,8"}};
+    static const struct search_change moe[] = {{"parallel.tp", "1,2,4,8"},
+                                               {"parallel.pp", "1,2,4,8,16,32"},
+                                               {"parallel.vpp", "1,2,4"},
+                                               {"parallel.ep", "1,2,4,8"},
+                                               {"parallel.etp", "1,2"},
+                                               {"parallel.cp.size", "1,2"},
+                                               {"parallel.stages", "balanced"},
+                                               {"schedule.kind", "1f1b,interleaved"},
+                                               {"training.micro_batch_size", "1,2,4,8"}};
+    assert_true(rank_share("HAG-001", dense, 4) <= 0.1);
+    assert_true(rank_share("FOLD-005", moe, 9) <= 0.1);
+    assert_true(rank_share("FOLD-031", moe, 9) <= 0.1);
+}
+
+int main(void)
+{
+    arena = arena_create("test");
+    error_list_init(&errors, arena);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best_rows_rank_in_the_top_decile)};
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    arena_destroy(arena);
+    return failed;
+}
