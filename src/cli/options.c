@@ -1,7 +1,8 @@
 /*
  * options.c - option rows to values: exact long names, suggestions, all mistakes at once.
  *
- * Accepted forms are --name, --name=VALUE and --name VALUE; -h is the only short option.
+ * Accepted forms are --name, --name=VALUE and --name VALUE; -h, and -o for --output, are the only
+ * short options.
  * Names are never abbreviated, so that a script keeps its meaning when options are added.
  * What follows "--" is positional.
  */
@@ -243,6 +244,11 @@ bool options_parse(struct cli *cli, const struct command *command, int argc, cha
         } else if (!options_end && strcmp(word, "-h") == 0) {
             parsed->help = true;
             scan.next++;
+        } else if (!options_end && strcmp(word, "-o") == 0 &&
+                   find_row(command->options, "output", 6) != NULL) {
+            static char output[] = "--output";
+            argv[scan.next] = output;
+            take_option(&scan);
         } else if (!options_end && strncmp(word, "--", 2) == 0) {
             take_option(&scan);
         } else if (!options_end && word[0] == '-' && long_name(command, word) != NULL) {
