@@ -51,7 +51,9 @@
     var place = make("div", parent);
     var base = { $schema: "https://vega.github.io/schema/vega-lite/v6.json", background: "white",
       config: { axis: { labelFontSize: 11, titleFontSize: 12 }, view: { stroke: "#cccccc" } } };
-    return embed(place, Object.assign(base, spec), { actions: { export: true, source: false,
+    /* Elements can be styled and printed sharply; thousands of them are slow. */
+    var renderer = runs.length > 2000 ? "canvas" : "svg";
+    return embed(place, Object.assign(base, spec), { renderer: renderer, actions: { export: true, source: false,
       compiled: false, editor: false } }).then(function (result) { return result.view; });
   }
 
@@ -93,9 +95,9 @@
           share: run.share[i] });
       });
     });
-    return draw(section, { width: 640, height: { step: 26 }, data: { values: rows }, mark: "bar",
+    return draw(section, { width: 500, height: { step: 26 }, data: { values: rows }, mark: "bar",
       encoding: { y: { field: "name", type: "nominal", sort: null, title: null,
-          axis: { labelLimit: 260 } },
+          axis: { labelLimit: 400 } },
         x: { field: "s", type: "quantitative", title: "s", stack: "zero" },
         order: { field: "order" },
         color: { field: "cause", type: "nominal", sort: null, title: null,
@@ -195,16 +197,18 @@
         return { x: v[0], y: v[1], mfu: best[pair].mfu, name: best[pair].name };
       });
       place.textContent = "";
+      var all = rows.map(function (row) { return row.mfu; });
+      var middle = (Math.min.apply(null, all) + Math.max.apply(null, all)) / 2;
       var x = { field: "x", type: "ordinal", title: picks[0].value, axis: { labelAngle: 0 } };
       var y = { field: "y", type: "ordinal", title: picks[1].value, sort: "descending" };
       return draw(place, { width: 640, height: 300, data: { values: rows }, encoding: { x: x, y: y },
         layer: [{ mark: "rect", encoding: { color: { field: "mfu", type: "quantitative",
           title: "MFU", scale: { scheme: "viridis" }, legend: { format: ".0%" } },
           tooltip: [{ field: "name", title: "best run" }, { field: "mfu", format: ".2%" }] } },
-        { mark: { type: "text", fontSize: 10, stroke: "white", strokeWidth: 2, strokeOpacity: 0.8 },
-          encoding: { text: { field: "mfu", format: ".1%" } } },
-        { mark: { type: "text", fontSize: 10 },
-          encoding: { text: { field: "mfu", format: ".1%" } } }] });
+        { mark: { type: "text", fontSize: 11 }, encoding: {
+          text: { field: "mfu", format: ".1%" },
+          color: { condition: { test: "datum.mfu > " + middle, value: "black" },
+            value: "white" } } }] });
     }
     return show();
   }

@@ -31,7 +31,8 @@ class Browser:
 
         self.process = subprocess.Popen(
             [program, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-             "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir=" + self.profile],
+             "--disable-dev-shm-usage", "--window-size=1100,900", "--no-first-run",
+             "--user-data-dir=" + self.profile],
             preexec_fn=wire, close_fds=False, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         os.close(to_read)
@@ -65,7 +66,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, url):
-        target = self.call("Target.createTarget", url="about:blank", width=1100, height=900)
+        target = self.call("Target.createTarget", url="about:blank")
         self.session = self.call("Target.attachToTarget", targetId=target["targetId"],
                                  flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -117,7 +118,7 @@ def look(browser, page, shot):
     browser.open("file://" + os.path.abspath(page))
     browser.wait("document.body && document.body.dataset.drawn === 'yes'")
     for section in ("scatter", "breakdown", "memory", "parallel", "heat"):
-        drawn = browser.ask(f"document.querySelectorAll('#{section} svg, #{section} canvas').length")
+        drawn = browser.ask(f"document.querySelectorAll('#{section} .marks').length")
         expect(drawn >= 1, f"section {section} has a drawing")
     size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
     picture = browser.call("Page.captureScreenshot", captureBeyondViewport=True, clip={
@@ -160,18 +161,9 @@ def interact(browser):
     expect(abs(after - before) == 1, "a click on a row chooses it")
     browser.ask("(function () { var s = document.getElementById('heat-x');"
                 "s.value = s.options[2].value; s.dispatchEvent(new Event('change')); })()")
-    browser.wait("document.querySelectorAll('#heat svg, #heat canvas').length >= 1")
+    browser.wait("document.querySelectorAll('#heat .marks').length >= 1")
     # A person's pointer over a point of the scatter brings up its tooltip.
-    browser.ask("document.querySelector('#scatter').scrollIntoView()")
-    points = browser.ask("""(function () {
-        var view = window.stepsimViews[0], item = null;
-        (function walk(node) {
-            if (node.marktype === 'symbol' && node.items.length > 3) { item = item || node.items[0]; }
-            (node.items || []).forEach(walk);
-        })(view.scenegraph().root);
-        var box = view.container().querySelector('canvas, svg').getBoundingClientRect();
-        var origin = view.origin();
-        return [box.x + origin[0] + item.x, box.y + origin[1] + item.y]; })()""")
+    points = browser.middle("#scatter .mark-symbol.role-mark path")
     browser.mouse("mouseMoved", points[0] + 30, points[1] + 30)
     browser.mouse("mouseMoved", points[0], points[1])
     browser.wait("(document.querySelector('#vg-tooltip-element.visible') || {textContent: ''})"
