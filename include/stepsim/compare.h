@@ -45,6 +45,12 @@ struct answer {
 struct answer_terms answer_terms_of(const struct report *report);
 /* answer_free() gives back what is not of the arena. */
 struct answer answer_of_report(const char *name, const struct report *report, struct arena *arena);
+struct store;
+/* A run of a database by the text of its run_id, which is also the name. False with errors. Which
+ * stage the time describes is not stored: ANSWER_STAGE_UNKNOWN. */
+#define ANSWER_STAGE_UNKNOWN UINT32_MAX
+bool answer_of_store(struct store *store, const char *run_id, struct answer *answer,
+                     struct arena *arena, struct error_list *errors);
 void answer_free(struct answer *answer);
 
 /* The sums of the terms: step time and peak. */

@@ -2,11 +2,13 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli_internal.h"
 #include "stepsim/compare.h"
 #include "stepsim/metric.h"
 #include "stepsim/run.h"
+#include "stepsim/store.h"
 #include "stepsim/text.h"
 
 struct diff_values {
@@ -32,9 +34,35 @@ static const struct option_row option_rows[] = {
     {.name = NULL},
 };
 
-static bool simulate_side(struct cli *cli, const char *path, const struct option_list *set,
-                          struct answer *answer)
+/* The name of a run of a database is DB:RUN_ID; a file of that very name wins. */
+static const char *run_of_database(const char *name)
 {
+    const char *colon = strrchr(name, ':');
+    const bool digits =
+        colon != NULL && colon[1] != '\0' && colon[1 + strspn(colon + 1, "0123456789")] == '\0';
+    return digits && access(name, F_OK) != 0 ? colon : NULL;
+}
+
+static bool stored_side(struct cli *cli, const char *name, const char *colon, struct answer *answer)
+{
+    const char *path = arena_strndup(cli->arena, name, (size_t)(colon - name));
+    struct store *store = store_open(path, STORE_READ, cli->arena, &cli->errors);
+    if (store == NULL) {
+        return false;
+    }
+    const bool found = answer_of_store(store, colon + 1, answer, cli->arena, &cli->errors);
+    answer->name = name;
+    store_close(store, &cli->errors);
+    return found;
+}
+
+static bool answer_side(struct cli *cli, const char *path, const struct option_list *set,
+                        struct answer *answer)
+{
+    const char *colon = run_of_database(path);
+    if (colon != NULL) {
+        return stored_side(cli, path, colon, answer);
+    }
     struct scenario_ask ask = {.path = path};
     if (set != NULL) {
         ask.set = *set;
@@ -146,6 +174,12 @@ static void print_fall(struct cli *cli, const struct fall *rows, uint32_t count,
     table_print(table, 2);
 }
 
+/* A database does not keep which stage was busiest. */
+static const char *stage_text(struct cli *cli, uint32_t stage)
+{
+    return stage == ANSWER_STAGE_UNKNOWN ? "not stored" : arena_printf(cli->arena, "%u", stage);
+}
+
 static void print_time(struct cli *cli, const struct answer_terms *a, const struct answer_terms *b)
 {
     struct fall rows[CAUSE_COUNT];
@@ -153,8 +187,9 @@ static void print_time(struct cli *cli, const struct answer_terms *a, const stru
         rows[c] = (struct fall){time_cause_name((enum time_cause)c), (double)a->time_ps[c],
                                 (double)b->time_ps[c]};
     }
-    printf("\n%sWhere the step goes%s, s (the busiest stage: %u in A, %u in B)\n",
-           paint(cli, PAINT_BOLD), paint(cli, PAINT_NONE), a->time_stage, b->time_stage);
+    printf("\n%sWhere the step goes%s, s (the busiest stage: %s in A, %s in B)\n",
+           paint(cli, PAINT_BOLD), paint(cli, PAINT_NONE), stage_text(cli, a->time_stage),
+           stage_text(cli, b->time_stage));
     print_fall(cli, rows, CAUSE_COUNT, SIM_TIME_PER_S);
 }
 
@@ -174,16 +209,21 @@ static void print_memory(struct cli *cli, const struct answer_terms *a,
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct diff_values *values = raw;
+    const char *second = arguments->items[arguments->count - 1];
+    if (values->set.count > 0 && run_of_database(second) != NULL) {
+        error_add(&cli->errors, ERROR_usage, (struct location){0}, "--set",
+                  "changes a scenario file; %s is a run that is stored as it was", second);
+        return report_errors(cli);
+    }
     if (arguments->count == 1 && values->set.count == 0) {
         error_add(&cli->errors, ERROR_usage, (struct location){0}, "diff",
                   "needs a second scenario, or --set KEY=VALUE for what is different in B");
         return report_errors(cli);
     }
-    const char *second = arguments->items[arguments->count - 1];
     struct answer a;
     struct answer b;
-    const bool has_a = simulate_side(cli, arguments->items[0], NULL, &a);
-    const bool has_b = simulate_side(cli, second, &values->set, &b);
+    const bool has_a = answer_side(cli, arguments->items[0], NULL, &a);
+    const bool has_b = answer_side(cli, second, &values->set, &b);
     if (has_a && has_b && values->json) {
         print_json(compare_json(&a, &b, cli->arena));
     } else if (has_a && has_b) {
@@ -208,13 +248,15 @@ const struct command command_diff = {
     .group = "Predict",
     .summary = "two scenarios side by side: which keys differ, where time and memory went",
     .usage = "A [B]",
-    .about =
-        "Simulates two scenarios and prints the keys that differ, the main metrics, and the terms\n"
-        "of time and memory as a waterfall: the changes of the terms sum exactly to the change of\n"
-        "the whole.",
+    .about = "Prints the keys in which two scenarios differ, the main metrics, and the terms of "
+             "time and\n"
+             "memory as a waterfall: the changes of the terms sum exactly to the change of the "
+             "whole. A\n"
+             "and B are scenario files, which are simulated, or runs of a database, DB:RUN_ID.",
     .examples = "stepsim diff sims/pangu_ultra_moe_4k_baseline/sim.yaml "
                 "sims/pangu_ultra_moe_6k/sim.yaml\n"
-                "stepsim diff sims/pangu_ultra_moe_6k/sim.yaml --set moe.exchange=flat",
+                "stepsim diff sims/pangu_ultra_moe_6k/sim.yaml --set moe.exchange=flat\n"
+                "stepsim diff results.db:4294967296 sims/pangu_ultra_moe_6k/sim.yaml",
     .options = option_rows,
     .values_size = sizeof(struct diff_values),
     .arguments_min = 1,

@@ -175,7 +175,9 @@ static void add_side(cJSON *root, const char *letter, const struct answer *answe
 {
     cJSON *side = cJSON_AddObjectToObject(root, letter);
     cJSON_AddStringToObject(side, "name", answer->name);
-    cJSON_AddNumberToObject(side, "time_stage", answer->terms.time_stage);
+    if (answer->terms.time_stage != ANSWER_STAGE_UNKNOWN) {
+        cJSON_AddNumberToObject(side, "time_stage", answer->terms.time_stage);
+    }
     cJSON_AddNumberToObject(side, "memory_stage", answer->terms.memory_stage);
 }
 

@@ -44,6 +44,28 @@ for heading in ('Where the step goes', 'Peak memory'):
         assert Decimal(r[2]) - Decimal(r[1]) == Decimal(r[3]), r
 " || fail "the digits"
 
+# a run of a database is the file that it was made from, to the picosecond and the byte
+run simulate "$small" --db "$scratch/r.db"
+run simulate "$small" --set host.dispatch=graph --db "$scratch/r.db"
+run query "$scratch/r.db" --format json --sql "select run_id from runs order by run_id"
+first=$(python3 -c "import json; print(json.load(open('$out'))[0]['run_id'])")
+second=$(python3 -c "import json; print(json.load(open('$out'))[1]['run_id'])")
+run diff "$scratch/r.db:$first" "$small" --json
+expect_status 0
+python_check "
+assert d['keys'] == [], d['keys']
+assert all(t['change'] == 0 for t in d['time_ps'].values()), d['time_ps']
+assert all(t['change'] == 0 for t in d['memory_bytes'].values()), d['memory_bytes']
+assert d['step_time_ps']['change'] == 0 and d['step_time_ps']['a'] > 0"
+run diff "$scratch/r.db:$first" "$scratch/r.db:$second"
+expect_status 0
+expect_out "host.dispatch"
+expect_out "not stored"
+run diff "$scratch/r.db:12345" "$small"; expect_status 2; expect_err "no run 12345"
+run diff "$scratch/none.db:1" "$small"; expect_status 4
+run diff "$small" "$scratch/r.db:$first" --set parallel.tp=2; expect_status 2
+expect_err "stored as it was"
+
 run diff "$small" "$small"
 expect_out "The scenarios are the same."
 run diff "$small"; expect_status 2; expect_err "second scenario"
