@@ -7,6 +7,8 @@ base: $small
 axes:
   parallel.tp: [1, 2, 3, 4]
   training.seq_len: [1024, 2048]
+derived:
+  note: "'</script><b>'"
 YAML
 run sweep "$scratch/sweep.yaml" --db "$scratch/r.db" --quiet
 run report "$scratch/r.db" -o "$scratch/page.html" --title 'A <b> & "c" </script>'
@@ -44,7 +46,8 @@ for run, row in zip(runs, rows):
     assert run["id"] == row["run_id"] and abs(run["mfu"] - row["mfu"]) < 1e-15
     assert run["pareto"] == bool(row["pareto"])
     assert abs(sum(run["share"]) - 1) < 1e-12
-    assert set(run["keys"]) == {"parallel.tp", "training.seq_len"}
+    assert set(run["keys"]) == {"parallel.tp", "training.seq_len", "note"}
+    assert run["keys"]["note"] == "</script><b>"
 # three drawings and two tables without scripts; one table tells why tp 3 has no answer
 assert page.tags.count("svg") == 3 and page.tags.count("table") == 2, page.tags
 assert page.tags.count("circle") + page.tags.count("rect") > 6
