@@ -231,7 +231,7 @@ struct schedule_spec {
 };
 
 enum moe_dispatcher { DISPATCHER_ALLTOALL, DISPATCHER_ALLGATHER };
-enum moe_exchange { EXCHANGE_FLAT, EXCHANGE_HIERARCHICAL };
+enum moe_exchange { EXCHANGE_FLAT, EXCHANGE_HIERARCHICAL, EXCHANGE_DEDUPLICATED };
 enum moe_policy { POLICY_DROPLESS, POLICY_DROP, POLICY_DROP_AND_PAD };
 
 struct moe_run_spec {
@@ -298,6 +298,7 @@ enum matmul_collective { MATMUL_COLLECTIVE_NONE, MATMUL_COLLECTIVE_MC2, MATMUL_C
 struct overlap_spec {
     bool grad_reduce, param_gather;
     enum matmul_collective matmul_collective;
+    bool tp_backward;
     bool cp_comm;
 };
 

@@ -84,7 +84,9 @@ static void write_stage(struct plan_builder *builder, uint32_t stage, struct pro
         .microbatch = -1,
         .layer = -1,
         .blocked_on = {.stream = STREAM_SEND, .index = NO_INDEX},
-        .parameters_ready = ARENA_ARRAY(builder->arena, vpp, uint32_t),
+        .parameters_ready =
+            ARENA_ARRAY(builder->arena, (size_t)vpp * CHUNK_BLOCKS_MAX, uint32_t),
+        .reduced = ARENA_ARRAY(builder->arena, vpp, struct param_count),
         .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
     };
