@@ -170,8 +170,7 @@ static bool add_set(struct cli *cli, const struct option_list *set, struct valid
             return false;
         }
         overrides[i] = (struct scenario_override){
-            arena_strndup(cli->arena, set->items[i], (size_t)(equals - set->items[i])),
-            equals + 1};
+            arena_strndup(cli->arena, set->items[i], (size_t)(equals - set->items[i])), equals + 1};
     }
     *extra = (struct validate_extra){overrides, set->count};
     return true;
@@ -199,8 +198,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     const struct validate_values *values = raw;
     const struct measurement_set *set =
         measurements_read(arguments->items[0], cli->arena, &cli->errors);
-    const struct yaml_tree *tables =
-        mapping_tables(cli->config_dir, cli->arena, &cli->errors);
+    const struct yaml_tree *tables = mapping_tables(cli->config_dir, cli->arena, &cli->errors);
     struct validate_extra extra;
     if (set == NULL || tables == NULL || !add_set(cli, &values->set, &extra))
         return report_errors(cli);

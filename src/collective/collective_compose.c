@@ -357,12 +357,13 @@ void collective_sum_hierarchical(struct sum *sum)
         add_flat_exchange(sum, &collective_mesh);
         return;
     }
-    add_launch(sum, &outer);
     if (ask->kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED) {
+        add_launch_of_all(sum);
         add_two_level(sum, &collective_deduplicated, &inner, &outer, fmax(1.0, ask->imbalance));
         return;
     }
     /* Two operations on two groups, so two launches. */
+    add_launch(sum, &outer);
     if (inner.ranks > 1)
         add_launch(sum, &inner);
     add_two_level(sum, &collective_hierarchical, &inner, &outer, fmax(1.0, ask->imbalance));

@@ -133,18 +133,24 @@ static void predict(const struct worker *worker, uint32_t index)
     const struct measurement *row = worker->ask->rows[index];
     explain(prediction, "the simulation crashed");
     struct arena *arena = arena_create("validate");
-    const struct mapping *mapping = measurement_map(row, worker->ask->tables, arena);
+    struct mapping *mapping = measurement_map(row, worker->ask->tables, arena);
     const struct trial trial = {
         .worker = worker,
         .mapping = mapping,
         .extra = worker->ask->extras != NULL ? &worker->ask->extras[index] : NULL,
         .arena = arena,
     };
-    if (mapping->reason != NULL)
+    if (mapping->reason != NULL) {
         explain(prediction, mapping->reason);
-    else
-        prediction->done = row->kind == MEASUREMENT_LAYER ? simulate_layer(&trial, prediction)
-                                                          : simulate(&trial, prediction);
+    } else if (row->kind == MEASUREMENT_LAYER) {
+        prediction->done = simulate_layer(&trial, prediction);
+    } else {
+        prediction->done = simulate(&trial, prediction);
+        if (prediction->done && !prediction->fits && mapping->recompute_unknown) {
+            mapping_set(mapping, "recompute.modules", "[layer]");
+            prediction->done = simulate(&trial, prediction);
+        }
+    }
     if (prediction->done)
         prediction->reason[0] = '\0';
     arena_destroy(arena);
@@ -195,8 +201,8 @@ static void supervise(const struct validate_ask *ask, struct board *board, uint3
         const bool crashed = gone > 0 && (!WIFEXITED(status) || WEXITSTATUS(status) != 0);
         if (crashed)
             atomic_fetch_add(&board->done, 1);
-        if (gone > 0 && !(crashed && atomic_load(&board->next) < ask->count &&
-                          start_worker(ask, board) > 0))
+        if (gone > 0 &&
+            !(crashed && atomic_load(&board->next) < ask->count && start_worker(ask, board) > 0))
             running--;
     }
 }
