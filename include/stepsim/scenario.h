@@ -138,6 +138,7 @@ struct device_spec {
     double host_moe_sync_s;     /* device-to-host synchronisation of one MoE layer, eager */
     double step_overhead_s;     /* data, clipping, logging, per step */
     double growth_per_doubling; /* slow-down per doubling of devices beyond one node */
+    double sustained_ratio; /* speed of kernels in a long run over their speed alone */
     /* overlap */
     double contention_compute; /* compute time factor while communication runs beside it */
     double contention_comm;    /* communication time factor while compute runs beside it */

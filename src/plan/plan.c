@@ -58,7 +58,9 @@ double plan_growth(const struct plan_ask *ask)
 {
     const double nodes =
         (double)ask->cluster->devices / (double)ask->cluster->spec->devices_per_node;
-    return nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
+    const double growth =
+        nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
+    return growth / ask->cluster->device->sustained_ratio;
 }
 
 void plan_price_send(struct plan_builder *builder)

@@ -129,7 +129,7 @@ void templates_build(struct plan_builder *builder);
 struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
                              bool recompute, enum template_kind which);
 
-/* Factor on compute that grows with the number of devices. */
+/* Factor on compute: grows with the number of devices, and over kernels that run alone. */
 double plan_growth(const struct plan_ask *ask);
 /* Bytes of memory that a pass of a block takes at its start and gives back at its end. */
 struct pass_deltas {
