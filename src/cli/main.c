@@ -8,9 +8,19 @@
 #include "cli_internal.h"
 
 const struct command *const command_table[] = {
-    &command_simulate, &command_search, &command_explain, &command_list, &command_describe,
-    &command_init, &command_schema, &command_validate, &command_calibrate, &command_version,
-    &command_help, &command_docs, NULL,
+    &command_simulate,
+    &command_search,
+    &command_explain,
+    &command_list,
+    &command_describe,
+    &command_init,
+    &command_schema,
+    &command_validate,
+    &command_calibrate,
+    &command_version,
+    &command_help,
+    &command_docs,
+    NULL,
 };
 
 const struct command *command_find(const char *name)

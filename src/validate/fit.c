@@ -16,7 +16,7 @@
 #define ERROR_SCALE 0.04 /* an error of this size counts as one spread of a prior */
 #define HUBER_BEND  0.05 /* errors count squared below, linearly above */
 #define STEP_LOG    0.04 /* of the difference quotients, in logarithms */
-#define TOLERANCE 1e-2
+#define TOLERANCE   1e-2
 #define EVALUATIONS 12
 
 /* ---- Predictions with trial constants ---- */

@@ -325,7 +325,8 @@ const struct mapping_rule measurement_rules[] = {
      recompute_layers},
     {"measured_memory",
      "No memory is reserved: the peak is compared with what the framework allocated, without "
-     "communication buffers.",
+     "communication buffers. Peaks that CI logs print are of the first step, whose passes ran "
+     "before Adam had moments: these are left out of the peak of the passes.",
      measured_memory},
     {NULL, NULL, NULL},
 };

@@ -138,6 +138,7 @@ static void fill_measurement(struct measurement *row)
         row->step_s =
             (measurement_number(row, "fwd_ms", 0.0) + measurement_number(row, "bwd_ms", 0.0)) *
             1e-3;
+    row->first_step_memory = strstr(measurement_text(row, "mem_kind"), "logged ranks") != NULL;
     row->memory_bytes = measurement_number(row, "mem_gib", 0.0) * 1024.0 * 1024.0 * 1024.0;
 }
 
@@ -172,6 +173,7 @@ static void fill_ascend(struct measurement *row, struct arena *arena)
     row->reported = strstr(measurement_text(row, "metric"), "step ms") != NULL;
     row->sixteen_bit = true;
     row->step_s = measurement_number(row, "step_ms", 0.0) * 1e-3;
+    row->first_step_memory = true;
     row->memory_bytes = measurement_number(row, "peak_mem_mb", 0.0) * 1024.0 * 1024.0;
 }
 
