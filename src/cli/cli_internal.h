@@ -50,6 +50,7 @@ struct option_count {
 
 struct option_row {
     const char *name; /* without the dashes */
+    char letter;      /* short form, -o; 0: none */
     enum option_kind kind;
     const char *argument; /* as help shows it: "KEY=VALUE"; NULL for flags */
     const char *help;
@@ -90,7 +91,8 @@ struct command {
 
 extern const struct command command_simulate, command_explain, command_list, command_describe,
     command_init, command_schema, command_version, command_help, command_docs,
-    command_validate, command_calibrate, command_search;
+    command_validate, command_calibrate, command_search, command_check, command_diff,
+    command_sweep, command_query, command_merge, command_export;
 
 /* In the order of the help; NULL-terminated. */
 extern const struct command *const command_table[];
@@ -109,6 +111,9 @@ struct parsed {
 /* False, with all mistakes in cli->errors. A call for help wins over mistakes. */
 bool options_parse(struct cli *cli, const struct command *command, int argc, char **argv,
                    struct parsed *parsed);
+
+/* The words of the command line with blanks between them, in the arena. */
+const char *command_line_text(struct cli *cli);
 
 /* ---- Help (help.c) ---- */
 

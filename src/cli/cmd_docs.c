@@ -11,6 +11,7 @@
 #include "cli_internal.h"
 #include "stepsim/metric.h"
 #include "stepsim/schema.h"
+#include "stepsim/store.h"
 #include "stepsim/text.h"
 
 struct docs_values {
@@ -200,6 +201,11 @@ static void cli_page(struct cli *cli, struct text *page)
     help_markdown(page);
 }
 
+static void database_page(struct cli *cli, struct text *page)
+{
+    text_add(page, "%s", store_reference_markdown(cli->arena));
+}
+
 static const struct page {
     const char *file;
     void (*build)(struct cli *cli, struct text *page);
@@ -208,6 +214,7 @@ static const struct page {
     {"metrics.md", metrics_page},     {"cli.md", cli_page},
     {"schedules.md", schedules_page}, {"collectives.md", collectives_page},
     {"compute.md", compute_page},     {"devices.md", devices_page},
+    {"database.md", database_page},
 };
 
 static bool file_equals(const char *path, const struct text *page)

@@ -6,6 +6,7 @@
 #include "cli_internal.h"
 #include "simulate_files.h"
 #include "simulate_print.h"
+#include "simulate_store.h"
 #include "stepsim/quantity.h"
 #include "stepsim/run.h"
 #include "stepsim/text.h"
@@ -74,7 +75,7 @@ static const struct option_row option_rows[] = {
     {.name = "db",
      .kind = OPTION_TEXT,
      .argument = "FILE",
-     .help = "store the result in a database (not yet there)",
+     .help = "add the result to a database; the same scenario, options and program are one row",
      .offset = AT(db),
      .group = "Output"},
     {.name = "trace",
@@ -113,7 +114,6 @@ static void refuse_later(struct cli *cli, const struct simulate_values *values)
         const char *name;
         bool given;
     } later[] = {
-        {"--db", values->db != NULL},
         {"--emit", values->emit != NULL},
     };
     for (size_t i = 0; i < sizeof later / sizeof later[0]; i++) {
@@ -223,6 +223,9 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
         if (cli->errors.count > 0) {
             return report_errors(cli);
         }
+    }
+    if (values->db != NULL && !simulate_store(cli, values->db, &result)) {
+        return report_errors(cli);
     }
     print_answer(cli, values, &result);
     if (!simulate_files_write(cli, &result, &values->files)) {

@@ -10,9 +10,9 @@
 static const struct location nowhere = {NULL, 0, 0};
 
 /* Commands of the plan that this version does not have yet. */
-static const char *const later_commands[] = {"sweep",  "search",    "whatif",   "query",
-                                             "report", "check",     "diff",     "import",
-                                             "merge",  "calibrate", "validate", "export"};
+static const char *const later_commands[] = {"sweep",  "search", "whatif",    "query",
+                                             "report", "import", "merge",     "calibrate",
+                                             "export"};
 static const size_t later_count = sizeof later_commands / sizeof later_commands[0];
 
 #define NAMES_MAX  64

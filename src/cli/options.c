@@ -161,6 +161,17 @@ static void refuse_second(struct scan *scan, const struct option_row *row)
     scan->seen[index] = true;
 }
 
+/* The long name of a short option of the command, "-o"; NULL if there is none. */
+static const char *long_name(const struct command *command, const char *word)
+{
+    for (const struct option_row *row = command->options; row != NULL && row->name != NULL; row++) {
+        if (row->letter != 0 && word[1] == row->letter && word[2] == '\0') {
+            return row->name;
+        }
+    }
+    return NULL;
+}
+
 /* The option at argv[next]; moves next past it and its value. */
 static void take_option(struct scan *scan)
 {
@@ -234,10 +245,14 @@ bool options_parse(struct cli *cli, const struct command *command, int argc, cha
             scan.next++;
         } else if (!options_end && strncmp(word, "--", 2) == 0) {
             take_option(&scan);
+        } else if (!options_end && word[0] == '-' && long_name(command, word) != NULL) {
+            argv[scan.next] =
+                arena_printf(cli->arena, "--%s", long_name(command, word));
+            take_option(&scan);
         } else if (!options_end && word[0] == '-' && word[1] != '\0') {
             error_add(
                 &cli->errors, ERROR_usage, nowhere, word,
-                "there are no short options except -h; `stepsim %s --help` lists the long ones",
+                "is no short option here; `stepsim %s --help` lists the long ones",
                 command->name);
             scan.next++;
         } else {

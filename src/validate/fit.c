@@ -192,8 +192,8 @@ static void fill_slopes(const struct problem *problem, const double *u, double *
     }
 }
 
-static int answer(void *raw, int rows, int variables, const double *u, double *residuals,
-                  double *slopes, int slope_rows, int flag)
+static int least_squares(void *raw, int rows, int variables, const double *u, double *residuals,
+                         double *slopes, int slope_rows, int flag)
 {
     struct problem *problem = raw;
     const struct fit_type *type = problem->type;
@@ -236,9 +236,9 @@ static void solve(struct problem *problem, struct trial_values *solution)
     double *long_work = ARENA_ARRAY(arena, (size_t)m, double);
     for (int k = 0; k < n; k++)
         u[k] = variable_of(&type->constants[k], type->constants[k].value);
-    __cminpack_func__(lmder)(answer, problem, m, n, u, residuals, slopes, m, TOLERANCE, TOLERANCE,
-                             0.0, EVALUATIONS, scale, 1, 1.0, 0, &functions, &jacobians, pivots,
-                             qtf, work[0], work[1], work[2], long_work);
+    __cminpack_func__(lmder)(least_squares, problem, m, n, u, residuals, slopes, m, TOLERANCE,
+                             TOLERANCE, 0.0, EVALUATIONS, scale, 1, 1.0, 0, &functions, &jacobians,
+                             pivots, qtf, work[0], work[1], work[2], long_work);
     for (int k = 0; k < n; k++)
         solution->values[k] = value_of(&type->constants[k], u[k]);
 }

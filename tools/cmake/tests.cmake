@@ -66,6 +66,8 @@ function(stepsim_add_test path)
     set(timeout 120)
     if(kind STREQUAL "builds")
         set(timeout 900)
+    elseif(kind MATCHES "^(sweep|cluster)$")
+        set(timeout 600)
     endif()
     set_tests_properties(${name} PROPERTIES
         LABELS ${kind} TIMEOUT ${timeout}
