@@ -88,6 +88,15 @@ unsigned mapping_unstated_vpp(unsigned slots, unsigned pp, unsigned microbatches
     return vpp;
 }
 
+void mapping_drop_fusion(struct mapping *mapping)
+{
+    const char *fused = mapping_value(mapping, "overlap.matmul_collective");
+    const char *split = mapping_value(mapping, "parallel.sequence_parallel");
+    const bool alone = atol_or(mapping_value(mapping, "parallel.tp"), 1) < 2;
+    if (fused != NULL && (alone || (split != NULL && strcmp(split, "false") == 0)))
+        mapping_set(mapping, "overlap.matmul_collective", "none");
+}
+
 long atol_or(const char *text, long fallback)
 {
     char *end = NULL;

@@ -130,6 +130,7 @@ static void degrees(struct mapping *mapping)
                 column_is(mapping, "sp", "0") ? "false" : "true");
     mapping_set(mapping, "parallel.zero", "%u",
                 (unsigned)measurement_number(mapping->row, "zero", 0.0));
+    mapping_drop_fusion(mapping);
     if (count_of(mapping, "cp", 1) > 1 && column_holds(mapping, "cp_type", "ulysses"))
         mapping_set(mapping, "parallel.cp.method", "ulysses");
     if (!mapping->row->moe)
@@ -303,7 +304,9 @@ const struct mapping_rule measurement_rules[] = {
      link_speeds},
     {"degrees",
      "Degrees are taken as printed. An empty etp means tensor-parallel experts of degree tp, as "
-     "Megatron does; sequence parallelism is on unless the row says 0.",
+     "Megatron does; sequence parallelism is on unless the row says 0. Without it a fused "
+     "matmul-collective "
+     "is an all-reduce beside the weight gradient.",
      degrees},
     {"batch", "An empty micro-batch is 1; a row without a global batch cannot be simulated.",
      batch},
