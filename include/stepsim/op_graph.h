@@ -109,6 +109,8 @@ struct op_graph_ask {
     const struct layout *layout;
     bool decouple_weight; /* weight gradients come after the communication that the input
                              gradient feeds, so that they can hide it */
+    bool splits_backward; /* the schedule runs weight gradients as actions of their own */
+    bool pairs;           /* the schedule overlaps forward and backward of two microbatches */
 };
 
 /* Errors: recompute or overlap settings whose preconditions do not hold. */

@@ -64,6 +64,26 @@ static void check_node(const struct scenario *scenario, struct error_list *error
     }
 }
 
+/* Slow ranks exist, each once. */
+static void check_slow_ranks(const struct scenario *scenario, struct error_list *errors)
+{
+    const char *key = "noise.slow_ranks";
+    const struct noise_spec *noise = &scenario->noise;
+    for (uint32_t i = 0; i < noise->slow_rank_count; i++) {
+        const uint32_t rank = noise->slow_ranks[i].rank;
+        if (rank >= scenario->devices)
+            error_add(errors, ERROR_out_of_range, scenario_at(scenario, key), key,
+                      "there is no rank %u: %u devices have the ranks 0 to %u", rank,
+                      scenario->devices, scenario->devices - 1);
+        for (uint32_t j = 0; j < i; j++) {
+            if (noise->slow_ranks[j].rank == rank)
+                error_add(errors, ERROR_conflicting_keys, scenario_at(scenario, key), key,
+                          "rank %u is listed twice, with the factors %g and %g", rank,
+                          noise->slow_ranks[j].factor, noise->slow_ranks[i].factor);
+        }
+    }
+}
+
 const struct cluster *cluster_build(const struct scenario *scenario, struct arena *arena,
                                     struct error_list *errors)
 {
@@ -79,6 +99,7 @@ const struct cluster *cluster_build(const struct scenario *scenario, struct aren
     check_nesting(scenario, errors);
     check_devices(scenario, errors);
     check_node(scenario, errors);
+    check_slow_ranks(scenario, errors);
     if (errors->count > before)
         return NULL;
 

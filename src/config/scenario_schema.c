@@ -229,7 +229,7 @@ static const struct schema_choice networks[] = {
     {"fair_share", "Max-min sharing of every link that a transfer uses.", SHARING},
 };
 
-#define NO_NOISE "slow and noisy devices are not simulated"
+#define NO_SLOW_LINKS "links that differ from their level are not simulated"
 
 /* ---- Rows ---- */
 
@@ -482,13 +482,15 @@ static const struct schema_row rows[] = {
      .meaning = "Fidelity of the network."},
 
     {ROW(SCHEMA_QUANTITY, "noise.kernel_jitter", noise.kernel_jitter), .dimension = DIMENSION_RATIO,
-     RANGE(0, 1), .fallback = "0", .pending = NO_NOISE,
-     .meaning = "Relative standard deviation of the time of every compute operation."},
+     RANGE(0, 1), .fallback = "0",
+     .meaning = "Relative standard deviation of the time of every compute operation; above 0 all "
+                "ranks are simulated."},
     {ROW(SCHEMA_ITEMS, "noise.slow_ranks", noise.slow_ranks), COUNTED(noise.slow_rank_count),
-     .items = &slow_rank_schema, .fallback = "[]", .pending = NO_NOISE,
-     .meaning = "Ranks that compute slowly."},
+     .items = &slow_rank_schema, .fallback = "[]",
+     .meaning = "Ranks that compute slowly: rank, and factor on the time of its compute "
+                "operations."},
     {ROW(SCHEMA_ITEMS, "noise.slow_links", noise.slow_links), COUNTED(noise.slow_link_count),
-     .items = &slow_link_schema, .fallback = "[]", .pending = NO_NOISE,
+     .items = &slow_link_schema, .fallback = "[]", .pending = NO_SLOW_LINKS,
      .meaning = "Links that carry less than their bandwidth."},
 
     {ROW(SCHEMA_QUANTITY, "memory.reserve", memory.reserve_bytes), .dimension = DIMENSION_BYTES,

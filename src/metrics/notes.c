@@ -26,6 +26,11 @@ static bool steps_alike(const struct report *report)
     return report->step_count > 1 && report->scenario->noise.kernel_jitter <= 0.0;
 }
 
+static bool noise_unfolds(const struct report *report)
+{
+    return report->scenario->noise.kernel_jitter > 0.0;
+}
+
 static bool headroom_is_small(const struct report *report)
 {
     return report->fits && report->headroom_bytes < 0.03 * report->limit_bytes;
@@ -45,6 +50,8 @@ static const struct note {
     {balanced_experts,
      "Experts are balanced by assumption (moe.routing.load: balanced); the "
      "heaviest rank of a real routing makes a step longer and its memory larger."},
+    {noise_unfolds, "noise.kernel_jitter differs from rank to rank, so nothing folds: every rank "
+                    "is simulated."},
     {headroom_is_small, "The headroom is below 3 % of the limit; fragmentation of the allocator, "
                         "which is not simulated, can pass it."},
     {steps_alike, "Nothing in this scenario changes from step to step, so all steps are alike."},

@@ -166,6 +166,8 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     programs->world = layout->world;
     programs->contention_compute_ppm =
         (int64_t)llround(ask->cluster->device->contention_compute * 1e6);
+    programs->jitter_ppm = (int64_t)llround(ask->graph->scenario->noise.kernel_jitter * 1e6);
+    programs->jitter_seed = ask->graph->scenario->seed;
     sim_ranks_build(builder, memory, programs);
     struct plan *plan = ARENA_NEW(arena, struct plan);
     plan->programs = programs;

@@ -9,6 +9,8 @@
 
 #include "stepsim/plan.h"
 
+#include "partition.h"
+
 /* ---- Growing tables ---- */
 
 /* Durations and deltas by index; equal values may have several indices. */
@@ -53,6 +55,14 @@ struct rows_delta {
     const struct block_ops *block;
     bool recompute, at_start;
     uint8_t which; /* enum template_kind */
+};
+
+/* Costs that some ranks share (class_tables.c). */
+struct class_table {
+    uint32_t position;  /* among the expert loads; 0 without */
+    int64_t factor_ppm; /* on compute time, millionths */
+    sim_time *durations;
+    int64_t *deltas;
 };
 
 /* ---- Templates ---- */
@@ -114,6 +124,12 @@ struct plan_builder {
     uint32_t rows_duration_count, rows_duration_capacity;
     struct rows_delta *rows_deltas;
     uint32_t rows_delta_count, rows_delta_capacity;
+    /* Loads that differ, slow ranks: */
+    struct class_table *tables; /* the newest */
+    uint32_t table_count, table_capacity;
+    const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
+    const bool *is_compute;   /* [duration]: read by compute ops */
+    struct partition partition;
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
@@ -283,6 +299,20 @@ uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk,
 bool block_owns_params(const struct program_writer *writer, const struct chunk_block *blocks,
                        uint32_t block);
 
+/* ---- Ranks ---- */
+
+/* True if ranks of one stage may have different costs. */
+bool class_tables_differ(const struct plan_builder *builder);
+/* The table of every rank; no table is filled yet. */
+uint32_t *class_tables_assign(struct plan_builder *builder);
+/* New tables from the builder's loads and slow ranks, when all programs are written. */
+void class_tables_build(struct plan_builder *builder, const struct programs *programs);
+/* Fills the newest tables again, after the loads have changed. */
+void class_tables_fill(struct plan_builder *builder);
+
+/* Classes with tables of their own; the partition stays. */
+void sim_ranks_classes(struct plan_builder *builder, const struct stage_memory *memory,
+                       struct programs *programs);
 /* Simulated ranks, groups and classes. */
 void sim_ranks_build(struct plan_builder *builder, const struct stage_memory *memory,
                      struct programs *programs);

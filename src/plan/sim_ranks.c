@@ -1,38 +1,22 @@
 /*
  * sim_ranks.c - which ranks are simulated, their classes, groups and peers.
  *
- * Folded: ranks of one stage run the same program; with balanced loads they also have the
- * same costs, so one stands for all. Unequal loads split a stage into the positions of its
- * expert group. Of every class one member is simulated. A group is simulated once for each
- * set of classes that its members belong to: since ranks of one class sit in groups of equal
- * composition, the representative's group tells the set (equitable partition, engine.h).
- * All: every rank, every group.
+ * Folded: of every class of the equitable partition (partition.h) the representative is
+ * simulated. A group is simulated once for each set of classes that its members belong to:
+ * since ranks of one class sit in groups of equal composition, the representative's group
+ * tells the set. All: every rank, every group; classes then only say which tables and
+ * programs ranks share, and one of each class is observed.
  */
 #include "plan_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const enum stream SLOT_STREAM[GROUP_SLOT_COUNT] = {
     [GROUP_TP] = STREAM_TP,    [GROUP_CP] = STREAM_CP,    [GROUP_EP] = STREAM_EP,
     [GROUP_ETP] = STREAM_EP,   [GROUP_DP_CP] = STREAM_DP, [GROUP_EDP] = STREAM_DP,
     [GROUP_WORLD] = STREAM_DP, [GROUP_ENDS] = STREAM_DP,
 };
-
-static uint32_t class_count(const struct plan_builder *builder)
-{
-    const struct layout *layout = builder->ask->graph->layout;
-    return builder->ask->loads != NULL ? layout->pp * layout->ep : layout->pp;
-}
-
-/* Class of a true rank: its stage, and its position where loads differ. */
-static uint32_t class_of(const struct plan_builder *builder, uint32_t rank)
-{
-    const struct layout *layout = builder->ask->graph->layout;
-    const struct rank_coordinates at = layout_coordinates(layout, rank);
-    return builder->ask->loads != NULL ? at.pp * layout->ep + at.ep : at.pp;
-}
 
 static int64_t static_bytes(const struct stage_memory *memory)
 {
@@ -41,60 +25,55 @@ static int64_t static_bytes(const struct stage_memory *memory)
            (int64_t)llround(memory->reserve);
 }
 
-struct class_tables {
-    const sim_time *durations;
-    const int64_t *deltas;
-};
-
-/* The balanced tables, with the entries of this position's rows filled in. */
-static struct class_tables tables_of(const struct plan_builder *builder, uint32_t position)
+static uint32_t class_of(const struct plan_builder *builder, uint32_t rank)
 {
-    const struct cost_table *costs = &builder->costs;
-    if (builder->ask->loads == NULL)
-        return (struct class_tables){costs->durations, costs->deltas};
-    sim_time *durations = ARENA_ARRAY(builder->arena, costs->duration_count, sim_time);
-    int64_t *deltas = ARENA_ARRAY(builder->arena, costs->delta_count, int64_t);
-    memcpy(durations, costs->durations, costs->duration_count * sizeof *durations);
-    memcpy(deltas, costs->deltas, costs->delta_count * sizeof *deltas);
-    rows_fill(builder, position, durations, deltas);
-    return (struct class_tables){durations, deltas};
+    return partition_class(&builder->partition, builder->ask->graph->layout, rank);
 }
 
-static void build_classes(struct plan_builder *builder, const struct stage_memory *memory,
-                          struct programs *programs)
+/* Classes of ranks; ranks of one stage differ where their tables of costs do. */
+static void find_classes(struct plan_builder *builder)
 {
     const struct layout *layout = builder->ask->graph->layout;
-    const uint32_t count = class_count(builder);
-    const uint32_t positions = count / layout->pp;
-    struct rank_class *classes = ARENA_ARRAY(builder->arena, count, struct rank_class);
-    for (uint32_t position = 0; position < positions; position++) {
-        const struct class_tables tables = tables_of(builder, position);
-        for (uint32_t stage = 0; stage < layout->pp; stage++) {
-            classes[stage * positions + position] = (struct rank_class){
-                .program = stage,
-                .durations_ps = tables.durations,
-                .deltas_bytes = tables.deltas,
-                .stage = stage,
-                .rank_count = layout->world / count,
-                .static_bytes = static_bytes(&memory[stage]),
-            };
+    if (!class_tables_differ(builder)) {
+        partition_by_stage(layout, builder->arena, &builder->partition);
+        builder->table_of = NULL;
+        return;
+    }
+    builder->table_of = class_tables_assign(builder);
+    uint32_t *colours = ARENA_ARRAY(builder->arena, layout->world, uint32_t);
+    for (uint32_t rank = 0; rank < layout->world; rank++) {
+        const uint32_t stage = layout_coordinates(layout, rank).pp;
+        colours[rank] = stage * builder->table_count + builder->table_of[rank];
+    }
+    partition_build(layout, colours, builder->arena, &builder->partition);
+}
+
+void sim_ranks_classes(struct plan_builder *builder, const struct stage_memory *memory,
+                       struct programs *programs)
+{
+    const struct layout *layout = builder->ask->graph->layout;
+    const struct partition *partition = &builder->partition;
+    if (builder->table_of != NULL)
+        class_tables_build(builder, programs);
+    struct rank_class *classes = ARENA_ARRAY(builder->arena, partition->count, struct rank_class);
+    for (uint32_t c = 0; c < partition->count; c++) {
+        const uint32_t rank = partition->representative[c];
+        const uint32_t stage = layout_coordinates(layout, rank).pp;
+        classes[c] = (struct rank_class){
+            .program = stage,
+            .durations_ps = builder->costs.durations,
+            .deltas_bytes = builder->costs.deltas,
+            .stage = stage,
+            .rank_count = partition->rank_count[c],
+            .static_bytes = static_bytes(&memory[stage]),
+        };
+        if (builder->table_of != NULL) {
+            classes[c].durations_ps = builder->tables[builder->table_of[rank]].durations;
+            classes[c].deltas_bytes = builder->tables[builder->table_of[rank]].deltas;
         }
     }
     programs->classes = classes;
-    programs->class_count = count;
-}
-
-/* The first rank of a class: tensor ranks innermost, so position p begins at p * etp. */
-static uint32_t representative(const struct plan_builder *builder, uint32_t rank_class)
-{
-    const struct layout *layout = builder->ask->graph->layout;
-    if (builder->ask->loads == NULL)
-        return layout_rank(layout, 0, 0, 0, rank_class);
-    const uint32_t inside = rank_class % layout->ep * layout->etp;
-    const uint32_t rank = layout_rank(layout, inside % layout->tp, inside / layout->tp % layout->cp,
-                                      inside / layout->tp / layout->cp, rank_class / layout->ep);
-    ASSERT(class_of(builder, rank) == rank_class);
-    return rank;
+    programs->class_count = partition->count;
 }
 
 struct group_writer {
@@ -133,9 +112,9 @@ static uint32_t classes_of_group(const struct plan_builder *builder, enum group_
     const struct layout *layout = builder->ask->graph->layout;
     const uint32_t size = layout->spans[slot].size;
     if (slot == GROUP_WORLD) {
-        for (uint32_t c = 0; c < class_count(builder); c++)
+        for (uint32_t c = 0; c < builder->partition.count; c++)
             classes[c] = c;
-        return class_count(builder);
+        return builder->partition.count;
     }
     layout_group_members(layout, slot, layout_group_of(layout, slot, rank), classes);
     for (uint32_t i = 0; i < size; i++)
@@ -159,28 +138,30 @@ static bool in_group(const struct layout *layout, enum group_slot slot, uint32_t
 static void build_folded(struct plan_builder *builder, struct programs *programs)
 {
     const struct layout *layout = builder->ask->graph->layout;
+    const struct partition *partition = &builder->partition;
     struct arena *arena = builder->arena;
-    const uint32_t count = class_count(builder);
-    const uint32_t positions = count / layout->pp;
+    const uint32_t count = partition->count;
     struct sim_rank *ranks = ARENA_ARRAY(arena, count, struct sim_rank);
     struct group_writer writer = {
         .groups = ARENA_ARRAY(arena, (size_t)count * GROUP_SLOT_COUNT, struct sim_group),
-        .members = ARENA_ARRAY(arena, (size_t)count * (GROUP_SLOT_COUNT + 2), uint32_t)};
+        .members = ARENA_ARRAY(arena, (size_t)count * GROUP_SLOT_COUNT, uint32_t)};
     uint32_t *members = ARENA_ARRAY(arena, layout->world, uint32_t);
     for (uint32_t c = 0; c < count; c++) {
-        const uint32_t stage = c / positions;
-        const uint32_t next = (stage + 1) % layout->pp;
-        const uint32_t previous = (stage + layout->pp - 1) % layout->pp;
-        ranks[c] = (struct sim_rank){
-            .rank_class = c,
-            .rank = representative(builder, c),
-            .peer = {next * positions + c % positions, previous * positions + c % positions}};
+        const uint32_t rank = partition->representative[c];
+        const uint32_t stage = layout_coordinates(layout, rank).pp;
+        ranks[c] = (struct sim_rank){.rank_class = c, .rank = rank};
+        for (int peer = 0; peer < RANK_PEERS_MAX; peer++)
+            ranks[c].peer[peer] = class_of(builder, partition_peer(layout, rank, peer));
         for (int slot = 0; slot < GROUP_SLOT_COUNT; slot++) {
             const enum group_slot s = (enum group_slot)slot;
             ranks[c].group[slot] = NO_INDEX;
             if (!in_group(layout, s, stage))
                 continue;
-            const uint32_t n = classes_of_group(builder, s, ranks[c].rank, members);
+            if (s == GROUP_WORLD && c > 0) {
+                ranks[c].group[slot] = ranks[0].group[slot];
+                continue;
+            }
+            const uint32_t n = classes_of_group(builder, s, rank, members);
             const bool first = members[0] == c;
             ranks[c].group[slot] = first
                                        ? add_group(&writer, s, layout->spans[slot].size, members, n)
@@ -208,14 +189,10 @@ static void build_all(struct plan_builder *builder, struct programs *programs)
         .groups = ARENA_ARRAY(arena, groups, struct sim_group),
         .members = ARENA_ARRAY(arena, (size_t)layout->world * GROUP_SLOT_COUNT, uint32_t)};
     for (uint32_t rank = 0; rank < layout->world; rank++) {
-        const struct rank_coordinates at = layout_coordinates(layout, rank);
-        const uint32_t next = (at.pp + 1) % layout->pp;
-        const uint32_t previous = (at.pp + layout->pp - 1) % layout->pp;
-        ranks[rank] =
-            (struct sim_rank){.rank_class = class_of(builder, rank),
-                              .rank = rank,
-                              .peer = {layout_rank(layout, at.tp, at.cp, at.dp, next),
-                                       layout_rank(layout, at.tp, at.cp, at.dp, previous)}};
+        ranks[rank] = (struct sim_rank){.rank_class = class_of(builder, rank),
+                                        .rank = rank,
+                                        .peer = {partition_peer(layout, rank, PEER_NEXT),
+                                                 partition_peer(layout, rank, PEER_PREVIOUS)}};
         for (int slot = 0; slot < GROUP_SLOT_COUNT; slot++) {
             ranks[rank].group[slot] = NO_INDEX;
         }
@@ -243,7 +220,8 @@ static void build_all(struct plan_builder *builder, struct programs *programs)
 void sim_ranks_build(struct plan_builder *builder, const struct stage_memory *memory,
                      struct programs *programs)
 {
-    build_classes(builder, memory, programs);
+    find_classes(builder);
+    sim_ranks_classes(builder, memory, programs);
     if (builder->ask->ranks_all) {
         build_all(builder, programs);
     } else {

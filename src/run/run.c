@@ -71,6 +71,8 @@ bool run_prepare(struct run *run, const struct scenario *scenario, struct arena 
         .model = run->model,
         .layout = run->layout,
         .decouple_weight = run->schedule->splits_backward || run->schedule->overlaps,
+        .splits_backward = run->schedule->splits_backward,
+        .pairs = run->schedule->overlaps,
     };
     run->graph = op_graph_build(&graph_ask, arena, errors);
     return schedule_fits && run->graph != NULL;

@@ -68,10 +68,11 @@ static int authorize(void *context, int action, const char *a, const char *b, co
                      const char *d)
 {
     (void)context;
-    (void)a;
     (void)c;
     (void)d;
-    if (action == SQLITE_SELECT || action == SQLITE_READ) {
+    /* What can be read is the row of the point; SQLite's own tables cannot. */
+    const bool reads = action == SQLITE_READ && sqlite3_strnicmp(a, "sqlite_", 7) != 0;
+    if (action == SQLITE_SELECT || reads) {
         return SQLITE_OK;
     }
     for (size_t i = 0; action == SQLITE_FUNCTION && i < sizeof functions / sizeof functions[0];

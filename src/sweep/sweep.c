@@ -72,6 +72,7 @@ static void define(struct sweep *sweep)
     cJSON_AddStringToObject(sample, "kind", samplings[sweep->sampling]);
     cJSON_AddNumberToObject(sample, "points", (double)sweep->sample_points);
     cJSON_AddNumberToObject(sample, "seed", (double)sweep->seed);
+    cJSON_AddBoolToObject(json, "search", sweep->layout_search);
     cJSON *layouts = cJSON_AddArrayToObject(json, "layout");
     for (uint32_t i = 0; i < sweep->layout_count; i++) {
         cJSON_AddItemToArray(layouts, overrides_json(sweep->layouts[i], sweep->layout_sizes[i]));

@@ -180,9 +180,7 @@ static void read_layouts(struct sweep *sweep, const struct yaml_tree_entry *entr
         return;
     }
     if (node->kind == YAML_TREE_SCALAR && strcmp(node->text, "search") == 0) {
-        error_add(errors, ERROR_not_yet_modelled, node->at, "layout",
-                  "the search for layouts is not there yet; list the layouts to try: layout: "
-                  "[{parallel.tp: 8, parallel.pp: 16}, {parallel.tp: 4, parallel.pp: 32}]");
+        sweep->layout_search = true;
         return;
     }
     if (!expect_kind(entry, YAML_TREE_LIST, "fixed, search, or a list of maps of keys", errors)) {

@@ -46,6 +46,7 @@ struct sweep {
     const struct scenario_override *const *layouts;
     const uint32_t *layout_sizes;
     uint32_t layout_count;
+    bool layout_search; /* the fastest layout of each point, found by search_run() */
     /* Resolved */
     const struct scenario *base;
     struct store_base *store_base;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "stepsim/run.h"
+#include "stepsim/search.h"
 #include "sweep/sweep_internal.h"
 
 /* What one try of a point gave. */
@@ -29,6 +30,15 @@ static double cpu_s(void)
     struct timespec now;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The scenario with its fastest layout; NULL with errors when none is legal and fits. */
+static const struct scenario *search_layout(const struct scenario_source *source,
+                                            struct arena *arena, struct error_list *errors)
+{
+    const struct search_ask ask = {.source = source, .top = 1, .jobs = 1};
+    const struct search_answer *answer = search_run(&ask, arena, errors);
+    return answer != NULL && answer->layout_count > 0 ? answer->layouts[0].scenario : NULL;
 }
 
 static void simulate(const struct sweep *sweep, uint64_t point_no, int32_t layout_no,
@@ -59,7 +69,8 @@ static void simulate(const struct sweep *sweep, uint64_t point_no, int32_t layou
     };
     *outcome = (struct outcome){.status = RUN_REJECTED, .layout_no = layout_no};
     error_list_init(&outcome->errors, arena);
-    outcome->scenario = scenario_load(&source, arena, &outcome->errors);
+    outcome->scenario = sweep->layout_search ? search_layout(&source, arena, &outcome->errors)
+                                             : scenario_load(&source, arena, &outcome->errors);
     const struct run_options options = {.steps = 1};
     struct run run;
     if (outcome->scenario != NULL &&

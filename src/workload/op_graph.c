@@ -244,33 +244,10 @@ static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes, s
     graph->blocks = blocks;
 }
 
-static bool check(const struct op_graph_ask *ask, struct error_list *errors)
-{
-    const struct scenario *scenario = ask->scenario;
-    const size_t before = errors->count;
-    const struct layout *layout = ask->layout;
-    const bool moe = ask->model->spec->moe.experts > 0;
-    if (scenario->overlap.matmul_collective != MATMUL_COLLECTIVE_NONE &&
-        !layout->sequence_parallel && layout->tp > 1) {
-        error_add(errors, ERROR_overlap_precondition,
-                  scenario_at(scenario, "overlap.matmul_collective"), "overlap.matmul_collective",
-                  "fused matmul-collective kernels need sequence parallelism; set "
-                  "parallel.sequence_parallel: true or overlap.matmul_collective: none");
-    }
-    if (moe && layout->tp > 1 && !layout->sequence_parallel && layout->etp != layout->tp) {
-        error_add(errors, ERROR_overlap_precondition, scenario_at(scenario, "parallel.etp"),
-                  "parallel.etp",
-                  "experts with tp %u and no sequence parallelism need etp = tp, not %u; set "
-                  "parallel.sequence_parallel: true or etp: %u",
-                  layout->tp, layout->etp, layout->tp);
-    }
-    return errors->count == before;
-}
-
 const struct op_graph *op_graph_build(const struct op_graph_ask *ask, struct arena *arena,
                                       struct error_list *errors)
 {
-    if (!check(ask, errors)) {
+    if (!switches_check(ask, errors)) {
         return NULL;
     }
     const struct op_sizes sizes = sizes_of(ask);

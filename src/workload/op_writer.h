@@ -117,4 +117,9 @@ int16_t norm_backward(struct op_writer *writer, const char *name, double width, 
 /* Kernels of an op that a fusion switch turns into one. */
 double fused_kernels(bool fused, double unfused_kernels);
 
+/* ---- Preconditions (switches.c) ---- */
+
+/* Adds an error for every switch whose precondition does not hold. */
+bool switches_check(const struct op_graph_ask *ask, struct error_list *errors);
+
 #endif

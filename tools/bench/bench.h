@@ -15,5 +15,7 @@ void bench_hold(void);
 void bench_engine(void);
 /* The headline scenario from its YAML to the finished report. */
 void bench_headline(void);
+/* The headline job at 6,144 and 98,304 devices, folded and all ranks, as a Markdown table. */
+void bench_scale(void);
 
 #endif

@@ -183,6 +183,23 @@ static void the_closed_form_equals_the_count(void **state)
     arena_destroy(f.arena);
 }
 
+static void slow_ranks_exist_each_once(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture(16);
+    struct slow_rank slow[2] = {{.rank = 15, .factor = 2.0}, {.rank = 16, .factor = 1.5}};
+    f.scenario.noise.slow_ranks = slow;
+    f.scenario.noise.slow_rank_count = 1;
+    assert_non_null(build(&f));
+    f.scenario.noise.slow_rank_count = 2;
+    build(&f);
+    assert_refused(f.errors, ERROR_out_of_range, "no rank 16");
+    slow[1].rank = 15;
+    build(&f);
+    assert_refused(f.errors, ERROR_conflicting_keys, "listed twice");
+    arena_destroy(f.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +209,7 @@ int main(void)
         cmocka_unit_test(regular_groups),
         cmocka_unit_test(groups_that_straddle_nodes),
         cmocka_unit_test(the_closed_form_equals_the_count),
+        cmocka_unit_test(slow_ranks_exist_each_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,297 @@
+/*
+ * Law of folding: one rank for each class of the equitable partition gives what all ranks
+ * give, to the picosecond and byte, for each single rank.
+ *
+ * Random jobs: every schedule, dispatcher, exchange and recompute mode, any rank order, equal
+ * and unequal expert loads (shared by the replicas or not), slow ranks. Every rank of the full
+ * run must have the end, the busy time, the peak of memory and the sum over all completions of
+ * its class in the folded run. The job of a failure is printed with its seed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "../support/assert_close.h"
+#include "stepsim/rng.h"
+#include "stepsim/run.h"
+#include "stepsim/text.h"
+
+#define JOBS_WANTED 200
+#define SEEDS_MAX   4000
+#define RANKS_MOST  96
+
+#define PICK(rng, list) ((list)[rng_below((rng), sizeof(list) / sizeof(list)[0])])
+
+static const char *const schedules[] = {"gpipe", "1f1b", "interleaved",     "zb_h1",
+                                        "zb_v",  "dualpipe_v", "overlapped_1f1b"};
+#define SCHEDULE_COUNT (sizeof schedules / sizeof schedules[0])
+
+static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-dp-pp", "tp-ep-cp-dp-pp",
+                                     "cp-tp-ep-dp-pp", "dp-tp-cp-ep-pp", "pp-tp-cp-ep-dp"};
+static const char *const modules[] = {"[]", "[norm]", "[norm, permute]", "[layer]",
+                                      "[expert_mlp]", "[attention_core, activation]",
+                                      "[moe_layer]"};
+
+struct job {
+    char text[2048];
+    const char *schedule;
+    bool loads, independent, slow;
+};
+
+static const char *word(struct rng *rng, const char *a, const char *b)
+{
+    return rng_below(rng, 2) == 0 ? a : b;
+}
+
+static struct job draw_job(uint64_t seed)
+{
+    static const uint32_t powers[] = {1, 2, 2, 4};
+    static const uint32_t experts[] = {1, 2, 4, 4, 8, 16};
+    struct rng rng = rng_stream(seed, 7);
+    struct job job = {.schedule = schedules[seed % SCHEDULE_COUNT]};
+    const bool single = strcmp(job.schedule, "gpipe") == 0 || strcmp(job.schedule, "1f1b") == 0 ||
+                        strcmp(job.schedule, "zb_h1") == 0;
+    const uint32_t pp = rng_below(&rng, 3) == 0 ? 4 : 2;
+    const uint32_t vpp = single ? 1 : 2;
+    const uint32_t tp = PICK(&rng, powers);
+    const uint32_t cp = rng_below(&rng, 3) == 0 ? 2 : 1;
+    const uint32_t dp = (uint32_t)(1 + rng_below(&rng, 6));
+    const uint32_t world = pp * tp * cp * dp;
+    char slow[256] = "[]";
+    job.slow = rng_below(&rng, 2) == 0;
+    if (job.slow) {
+        const uint64_t first = rng_below(&rng, world);
+        const uint64_t second = (first + 1 + rng_below(&rng, world - 1)) % world;
+        snprintf(slow, sizeof slow,
+                 "[{rank: %u, factor: 1.37}, {rank: %u, factor: %s}]", (unsigned)first,
+                 (unsigned)second, word(&rng, "1.37", "1.0000071"));
+    }
+    job.loads = rng_below(&rng, 2) == 0;
+    job.independent = rng_below(&rng, 3) == 0;
+    const int length = snprintf(
+        job.text, sizeof job.text,
+        "model: {base: deepseek_v3, layers: 8, mtp_layers: 0, moe: {experts: 16, "
+        "first_dense_layers: 1}}\n"
+        "cluster: %s\n"
+        "devices: %u\n"
+        "parallel: {tp: %u, sequence_parallel: %s, pp: %u, vpp: %u, ep: %u, etp: %u, cp: %u, "
+        "zero: %u, order: %s}\n"
+        "training: {seq_len: 2048, micro_batch_size: 1, global_batch_size: %u}\n"
+        "schedule: {kind: %s, p2p: %s}\n"
+        "moe: {dispatcher: %s, exchange: %s, overlap: {shared_expert: %s}}\n"
+        "recompute: {modules: %s}\n"
+        "swap: {optimizer: %s}\n"
+        "overlap: {grad_reduce: %s, param_gather: %s}\n"
+        "noise: {slow_ranks: %s}\n",
+        word(&rng, "atlas_800t_a2", "cloudmatrix384"), world, tp, word(&rng, "true", "false"), pp,
+        vpp, PICK(&rng, experts), PICK(&rng, powers), cp, (unsigned)rng_below(&rng, 4),
+        PICK(&rng, orders), dp * pp * 2, job.schedule, word(&rng, "overlapped", "blocking"),
+        word(&rng, "alltoall", "allgather"), word(&rng, "flat", "hierarchical"),
+        word(&rng, "true", "false"), PICK(&rng, modules), word(&rng, "false", "true"),
+        word(&rng, "true", "false"), word(&rng, "true", "false"), slow);
+    assert_true(length > 0 && (size_t)length < sizeof job.text);
+    return job;
+}
+
+static struct expert_loads draw_loads(const struct run *run, const struct job *job, uint64_t seed,
+                                      struct arena *arena)
+{
+    const uint32_t layers = run->model->layers + run->model->spec->mtp_layers;
+    const uint32_t positions = run->layout->ep * (job->independent ? run->layout->edp : 1);
+    struct rng rng = rng_stream(seed, 8);
+    double *ratio = ARENA_ARRAY(arena, (size_t)layers * positions, double);
+    double *one = ARENA_ARRAY(arena, (size_t)layers * positions, double);
+    for (uint32_t i = 0; i < layers * positions; i++) {
+        one[i] = 1.0;
+        ratio[i] = 0.5 + rng_uniform(&rng);
+    }
+    return (struct expert_loads){.layers = layers,
+                                 .positions = positions,
+                                 .rows_ratio = ratio,
+                                 .receive_ratio = ratio,
+                                 .send_ratio = one};
+}
+
+struct played {
+    const struct programs *programs;
+    const struct timeline *timeline;
+};
+
+static struct played play(struct plan_ask ask, bool ranks_all, struct arena *arena)
+{
+    ask.ranks_all = ranks_all;
+    struct played played = {.programs = programs_build(&ask, arena)->programs};
+    programs_check(played.programs);
+    const struct engine_options engine = {.observe = OBSERVE_NONE};
+    const char *failure = NULL;
+    played.timeline = engine_run(played.programs, &engine, arena, &failure);
+    if (played.timeline == NULL)
+        print_error("%s\n", failure);
+    return played;
+}
+
+static bool same_result(const struct rank_result *a, const struct rank_result *b)
+{
+    return a->end == b->end && a->compute_busy == b->compute_busy &&
+           a->peak_bytes == b->peak_bytes && a->peak_time == b->peak_time &&
+           a->peak_label == b->peak_label && a->busy_hash == b->busy_hash;
+}
+
+/* Every true rank behaves as the one that stands for its class. */
+static bool ranks_agree(const struct played *folded, const struct played *full)
+{
+    bool agree = folded->timeline->end == full->timeline->end &&
+                 folded->timeline->digest == full->timeline->digest;
+    for (uint32_t r = 0; r < full->programs->rank_count; r++) {
+        const uint32_t class = full->programs->ranks[r].rank_class;
+        agree = agree && same_result(&full->timeline->ranks[r], &folded->timeline->ranks[class]);
+    }
+    return agree;
+}
+
+struct tally {
+    uint32_t jobs, folding; /* of these, how many had fewer classes than ranks */
+    uint32_t of_schedule[SCHEDULE_COUNT];
+    uint32_t loads, independent, slow;
+};
+
+static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally *tally)
+{
+    const struct job job = draw_job(seed);
+    struct arena *arena = arena_create("test");
+    struct error_list errors;
+    error_list_init(&errors, arena);
+    const struct scenario_source source = {
+        .text = job.text, .text_name = "job", .cache = cache};
+    const struct scenario *scenario = scenario_load(&source, arena, &errors);
+    struct run run = {0};
+    const struct run_options options = {.steps = 1};
+    if (scenario == NULL || scenario->devices > RANKS_MOST ||
+        !run_simulate(&run, scenario, &options, arena, &errors)) {
+        arena_destroy(arena); /* not every draw is legal */
+        return;
+    }
+    const struct expert_loads loads = draw_loads(&run, &job, seed, arena);
+    const struct plan_ask ask = {.graph = run.graph,
+                                 .cluster = run.cluster,
+                                 .schedule = run.schedule,
+                                 .order = run.order,
+                                 .loads = job.loads ? &loads : NULL};
+    const struct played folded = play(ask, false, arena);
+    const struct played full = play(ask, true, arena);
+    assert_non_null(folded.timeline);
+    assert_non_null(full.timeline);
+    assert_int_equal(full.programs->rank_count, scenario->devices);
+    if (!ranks_agree(&folded, &full)) {
+        print_error("seed %llu: %u classes differ from %u ranks\n%s\n", (unsigned long long)seed,
+                    folded.programs->rank_count, full.programs->rank_count, job.text);
+        fail();
+    }
+    tally->jobs++;
+    tally->folding += folded.programs->rank_count < full.programs->rank_count;
+    tally->of_schedule[seed % SCHEDULE_COUNT]++;
+    tally->loads += job.loads;
+    tally->independent += job.loads && job.independent;
+    tally->slow += job.slow;
+    arena_destroy(arena);
+}
+
+static void folded_equals_full(void **state)
+{
+    (void)state;
+    struct scenario_cache *cache = scenario_cache_create();
+    struct tally tally = {0};
+    uint64_t seed = 1;
+    for (; tally.jobs < JOBS_WANTED && seed < SEEDS_MAX; seed++)
+        check_seed(seed, cache, &tally);
+    scenario_cache_destroy(cache);
+    print_message("seeds 1 to %llu: %u jobs, %u of them folded; %u with slow ranks, %u with "
+                  "unequal loads (%u of independent replicas)\n",
+                  (unsigned long long)(seed - 1), tally.jobs, tally.folding, tally.slow,
+                  tally.loads, tally.independent);
+    assert_true(tally.jobs >= JOBS_WANTED);
+    assert_true(tally.folding >= JOBS_WANTED / 2);
+    for (size_t i = 0; i < SCHEDULE_COUNT; i++) {
+        print_message("%s: %u\n", schedules[i], tally.of_schedule[i]);
+        assert_true(tally.of_schedule[i] >= 10);
+    }
+    assert_true(tally.slow >= 50 && tally.loads >= 50 && tally.independent >= 10);
+}
+
+/* ---- Class counts worked by hand ---- */
+
+struct straggling {
+    uint32_t classes;
+    sim_time busy[64]; /* compute of each simulated rank */
+};
+
+static struct straggling straggle(const char *slow_ranks, bool ranks_all)
+{
+    static const char job[] = "model: {base: deepseek_v3, layers: 8, mtp_layers: 0, moe: {experts: "
+                              "16, first_dense_layers: 0}}\n"
+                              "cluster: atlas_800t_a2\n"
+                              "devices: 64\n"
+                              "parallel: {tp: 2, pp: 2, vpp: 1, ep: 8, etp: 1, zero: 1}\n"
+                              "training: {seq_len: 2048, micro_batch_size: 1, "
+                              "global_batch_size: 64}\n"
+                              "schedule: {kind: 1f1b}\n";
+    struct arena *arena = arena_create("test");
+    struct error_list errors;
+    error_list_init(&errors, arena);
+    const struct scenario_override overrides[] = {{"noise.slow_ranks", slow_ranks},
+                                                  {"cluster.device.contention_compute", "1"}};
+    const struct scenario_source source = {
+        .text = job, .text_name = "job", .overrides = overrides, .override_count = 2};
+    const struct scenario *scenario = scenario_load(&source, arena, &errors);
+    struct run run = {0};
+    const struct run_options options = {.steps = 1, .ranks_all = ranks_all};
+    if (scenario == NULL || !run_simulate(&run, scenario, &options, arena, &errors))
+        print_error("%s", error_list_text(&errors, arena));
+    assert_non_null(run.report);
+    struct straggling answer = {.classes = run.report->classes};
+    assert_int_equal(run.report->simulated_ranks, ranks_all ? 64 : answer.classes);
+    for (uint32_t r = 0; r < run.report->simulated_ranks; r++)
+        answer.busy[r] = run.timeline->ranks[r].compute_busy;
+    arena_destroy(arena);
+    return answer;
+}
+
+static uint32_t classes_of(const char *slow_ranks)
+{
+    return straggle(slow_ranks, false).classes;
+}
+
+/*
+ * A stage has 32 ranks: tp pairs (2), 4 blocks of 8 ranks that are its expert groups. Seen from
+ * one slow rank: itself; its tp partner; the 3 other ranks of its tp column in its block; their
+ * 3 partners; in the other blocks its 3 expert replicas, their 3 partners, the rest of its
+ * column, the rest of the other column: 8 classes, and the same 8 in the other stage. All ranks
+ * of a stage equally slow: nothing splits.
+ */
+static void a_straggler_splits_what_it_touches(void **state)
+{
+    (void)state;
+    assert_int_equal(classes_of("[]"), 2);
+    assert_int_equal(classes_of("[{rank: 0, factor: 1.2}]"), 16);
+    assert_int_equal(classes_of("[{rank: 45, factor: 1.2}]"), 16);
+    assert_int_equal(classes_of("[{rank: 45, factor: 1}]"), 2);
+}
+
+/* Twice the time of each of its ops; nobody else computes longer, since nothing contends. */
+static void a_slow_rank_computes_by_its_factor(void **state)
+{
+    (void)state;
+    const struct straggling even = straggle("[]", true);
+    const struct straggling slow = straggle("[{rank: 45, factor: 2}]", true);
+    for (uint32_t rank = 0; rank < 64; rank++)
+        assert_time_equal(slow.busy[rank], even.busy[rank] * (rank == 45 ? 2 : 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_equals_full),
+        cmocka_unit_test(a_straggler_splits_what_it_touches),
+        cmocka_unit_test(a_slow_rank_computes_by_its_factor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
