@@ -36,6 +36,7 @@ enum collective_kind {
     COLLECTIVE_REDUCE_SCATTER,
     COLLECTIVE_ALL_TO_ALL,
     COLLECTIVE_ALL_TO_ALL_HIERARCHICAL, /* all-gather between nodes, all-to-all inside */
+    COLLECTIVE_ALL_TO_ALL_DEDUPLICATED, /* one copy per node, further copies inside */
     COLLECTIVE_SEND_RECV,               /* one message to one peer */
     COLLECTIVE_KIND_COUNT
 };

@@ -138,6 +138,7 @@ struct device_spec {
     double host_moe_sync_s;     /* device-to-host synchronisation of one MoE layer, eager */
     double step_overhead_s;     /* data, clipping, logging, per step */
     double growth_per_doubling; /* slow-down per doubling of devices beyond one node */
+    double sustained_ratio; /* speed of kernels in a long run over their speed alone */
     /* overlap */
     double contention_compute; /* compute time factor while communication runs beside it */
     double contention_comm;    /* communication time factor while compute runs beside it */
@@ -231,7 +232,7 @@ struct schedule_spec {
 };
 
 enum moe_dispatcher { DISPATCHER_ALLTOALL, DISPATCHER_ALLGATHER };
-enum moe_exchange { EXCHANGE_FLAT, EXCHANGE_HIERARCHICAL };
+enum moe_exchange { EXCHANGE_FLAT, EXCHANGE_HIERARCHICAL, EXCHANGE_DEDUPLICATED };
 enum moe_policy { POLICY_DROPLESS, POLICY_DROP, POLICY_DROP_AND_PAD };
 
 struct moe_run_spec {
@@ -298,6 +299,7 @@ enum matmul_collective { MATMUL_COLLECTIVE_NONE, MATMUL_COLLECTIVE_MC2, MATMUL_C
 struct overlap_spec {
     bool grad_reduce, param_gather;
     enum matmul_collective matmul_collective;
+    bool tp_backward;
     bool cp_comm;
 };
 

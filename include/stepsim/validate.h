@@ -44,10 +44,11 @@ struct measurement {
     const char *device; /* as the file names it; "ascend" rows of the second format: hardware */
     enum measurement_kind kind;
     bool moe, ascend;
-    bool reported;          /* the time was printed, not derived from a rate */
+    bool reported; /* the time was printed, not derived from a rate */
     bool sixteen_bit;
     double step_s;          /* measured, 0: none */
     double memory_bytes;    /* measured peak of one rank, 0: none */
+    bool first_step_memory; /* printed after the first step, which ran before Adam had moments */
 };
 
 struct measurement_set {
@@ -89,7 +90,8 @@ struct mapping {
     struct arena *arena;
     struct scenario_override keys[MAPPING_KEYS_MAX];
     uint32_t count;
-    const char *reason; /* not NULL: the row cannot be mapped */
+    const char *reason;     /* not NULL: the row cannot be mapped */
+    bool recompute_unknown; /* the source does not say: whole layers if it does not fit without */
 };
 
 /* The tables, NULL with errors. */

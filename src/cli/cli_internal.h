@@ -90,9 +90,9 @@ struct command {
 };
 
 extern const struct command command_simulate, command_explain, command_list, command_describe,
-    command_init, command_schema, command_version, command_help, command_docs,
-    command_validate, command_search, command_whatif, command_check, command_diff,
-    command_sweep, command_query, command_merge, command_export, command_report;
+    command_init, command_schema, command_version, command_help, command_docs, command_validate,
+    command_calibrate, command_search, command_whatif, command_check, command_diff, command_sweep,
+    command_query, command_merge, command_export, command_report;
 
 /* In the order of the help; NULL-terminated. */
 extern const struct command *const command_table[];

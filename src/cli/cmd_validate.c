@@ -12,7 +12,7 @@ struct validate_values {
     const char *show;
     struct option_list set;
     struct option_count jobs;
-    bool json;
+    bool json, rules;
 };
 
 #define AT(field) offsetof(struct validate_values, field)
@@ -37,6 +37,11 @@ static const struct option_row option_rows[] = {
      .argument = "ID",
      .help = "print the scenario that a row is mapped to, and stop",
      .offset = AT(show),
+     .group = "Output"},
+    {.name = "rules",
+     .kind = OPTION_FLAG,
+     .help = "print the rules by which rows of this format become scenarios, and stop",
+     .offset = AT(rules),
      .group = "Output"},
     {.name = "json",
      .kind = OPTION_FLAG,
@@ -170,8 +175,7 @@ static bool add_set(struct cli *cli, const struct option_list *set, struct valid
             return false;
         }
         overrides[i] = (struct scenario_override){
-            arena_strndup(cli->arena, set->items[i], (size_t)(equals - set->items[i])),
-            equals + 1};
+            arena_strndup(cli->arena, set->items[i], (size_t)(equals - set->items[i])), equals + 1};
     }
     *extra = (struct validate_extra){overrides, set->count};
     return true;
@@ -194,16 +198,26 @@ static int show(struct cli *cli, const struct measurement_set *set, const struct
     return report_errors(cli);
 }
 
+static int print_rules(const struct measurement_set *set)
+{
+    const struct mapping_rule *rules =
+        set->format == FORMAT_ASCEND_RUNS ? ascend_rules : measurement_rules;
+    for (; rules->name != NULL; rules++)
+        printf("- `%s`: %s\n", rules->name, rules->sentence);
+    return EXIT_DONE;
+}
+
 static int run(struct cli *cli, const void *raw, const struct arguments *arguments)
 {
     const struct validate_values *values = raw;
     const struct measurement_set *set =
         measurements_read(arguments->items[0], cli->arena, &cli->errors);
-    const struct yaml_tree *tables =
-        mapping_tables(cli->config_dir, cli->arena, &cli->errors);
+    const struct yaml_tree *tables = mapping_tables(cli->config_dir, cli->arena, &cli->errors);
     struct validate_extra extra;
     if (set == NULL || tables == NULL || !add_set(cli, &values->set, &extra))
         return report_errors(cli);
+    if (values->rules)
+        return print_rules(set);
     if (values->show != NULL)
         return show(cli, set, tables, values->show);
     const struct measurement **rows =

@@ -8,10 +8,13 @@
 #include "cli_internal.h"
 
 const struct command *const command_table[] = {
-    &command_simulate, &command_search,  &command_whatif, &command_sweep,    &command_query,
-    &command_merge,    &command_export,  &command_report, &command_explain,  &command_diff,
-    &command_validate, &command_check,   &command_list,   &command_describe, &command_init,
-    &command_schema,   &command_version, &command_help,   &command_docs,     NULL,
+    &command_simulate, &command_search,   &command_whatif,
+    &command_sweep,    &command_query,    &command_merge,
+    &command_export,   &command_report,   &command_explain,
+    &command_diff,     &command_validate, &command_calibrate,
+    &command_check,    &command_list,     &command_describe,
+    &command_init,     &command_schema,   &command_version,
+    &command_help,     &command_docs,     NULL,
 };
 
 const struct command *command_find(const char *name)

@@ -181,7 +181,8 @@ static void add_two_level(struct sum *sum, const struct collective *algorithm,
     part.cost = algorithm->cost(&part.ask);
     add_part(sum, &part);
     if (inner->ranks > 1) {
-        const bool exchange = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL;
+        const bool exchange = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL ||
+                              ask->kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED;
         add_term(sum, "p_intra", part.ask.inner.ranks, "ranks", NULL);
         explain_links(sum, slowest_inside, exchange ? COLLECTIVE_ALL_TO_ALL : ask->kind,
                       part.ask.inner.bytes_per_s);
@@ -191,7 +192,8 @@ static void add_two_level(struct sum *sum, const struct collective *algorithm,
         book_bytes(sum, inner, part.cost.inner_sent_bytes / imbalance);
     }
     /* The hierarchical exchange gathers tokens, which no expert load changes. */
-    const bool balanced_outside = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL;
+    const bool balanced_outside = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL ||
+                                  ask->kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED;
     book_bytes(sum, outer, part.cost.sent_bytes / (balanced_outside ? 1.0 : imbalance));
 }
 
@@ -353,6 +355,11 @@ void collective_sum_hierarchical(struct sum *sum)
     if (outer.in_node) {
         add_launch(sum, &outer);
         add_flat_exchange(sum, &collective_mesh);
+        return;
+    }
+    if (ask->kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED) {
+        add_launch_of_all(sum);
+        add_two_level(sum, &collective_deduplicated, &inner, &outer, fmax(1.0, ask->imbalance));
         return;
     }
     /* Two operations on two groups, so two launches. */

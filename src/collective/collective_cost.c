@@ -20,6 +20,7 @@ const char *collective_kind_name(enum collective_kind kind)
         [COLLECTIVE_REDUCE_SCATTER] = "reduce_scatter",
         [COLLECTIVE_ALL_TO_ALL] = "all_to_all",
         [COLLECTIVE_ALL_TO_ALL_HIERARCHICAL] = "all_to_all_hierarchical",
+        [COLLECTIVE_ALL_TO_ALL_DEDUPLICATED] = "all_to_all_deduplicated",
         [COLLECTIVE_SEND_RECV] = "send_recv",
     };
     _Static_assert(sizeof(names) / sizeof(names[0]) == COLLECTIVE_KIND_COUNT, "a name per kind");
@@ -71,6 +72,7 @@ struct collective_cost collective_cost(const struct collective_ask *ask, bool ex
         collective_sum_all_to_all(&sum);
         break;
     case COLLECTIVE_ALL_TO_ALL_HIERARCHICAL:
+    case COLLECTIVE_ALL_TO_ALL_DEDUPLICATED:
         collective_sum_hierarchical(&sum);
         break;
     case COLLECTIVE_SEND_RECV:

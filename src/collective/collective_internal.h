@@ -35,8 +35,8 @@ void collective_add_inner_mesh(const struct collective_level_ask *ask, enum coll
 
 /* Algorithms that others build on or that rules name. */
 extern const struct collective collective_double_ring, collective_halving_doubling,
-    collective_hierarchical, collective_mesh, collective_mesh_one_shot, collective_nhr,
-    collective_pairwise, collective_pipeline, collective_ring, collective_send_recv,
+    collective_hierarchical, collective_deduplicated, collective_mesh, collective_mesh_one_shot,
+    collective_nhr, collective_pairwise, collective_pipeline, collective_ring, collective_send_recv,
     collective_staged, collective_tree;
 
 /* ---- Levels and tiers as a group sees them (collective_tiers.c) ---- */

@@ -188,7 +188,8 @@ uint32_t collective_fill_inner(const struct collective_ask *ask, const struct ti
     if (tier->ranks <= 1)
         return tier->last;
     struct collective_level_ask inner = {.kind = level_ask->kind};
-    if (inner.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL)
+    if (inner.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL ||
+        inner.kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED)
         inner.kind = COLLECTIVE_ALL_TO_ALL;
     const uint32_t slowest = collective_fill_tier(ask, tier, &collective_mesh, false, &inner);
     level_ask->inner.ranks = inner.ranks;

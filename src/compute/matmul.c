@@ -15,6 +15,14 @@ static void cost(const struct compute_ask *ask, const struct device_spec *device
         .padded_k = true,
     };
     compute_matmul_cost(&shape, device, 1.0, explain, cost);
+    if (ask->groups <= 1.0)
+        return;
+    /* Experts one after the other: as many kernels as groups. */
+    cost->time_s *= ask->groups;
+    cost->flop *= ask->groups;
+    cost->bytes *= ask->groups;
+    if (explain)
+        compute_term(cost, "kernels", ask->groups, "", NULL);
 }
 
 const struct compute compute_matmul = {

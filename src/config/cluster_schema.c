@@ -88,6 +88,8 @@ static const struct schema_row device_rows[] = {
      .meaning = "Data loading, gradient clipping and logging of one step."},
     {FACT("growth_per_doubling", growth_per_doubling, DIMENSION_RATIO), RANGE(0, 1), FACT_REQUIRED,
      .meaning = "Slow-down per doubling of devices beyond one node."},
+    {FACT("sustained_ratio", sustained_ratio, DIMENSION_RATIO), SHARE, FACT_REQUIRED,
+     .meaning = "Speed of compute kernels inside a training run over their speed alone."},
     {FACT("contention_compute", contention_compute, DIMENSION_RATIO), RANGE(1, 10), FACT_REQUIRED,
      .meaning = "Factor on compute time while communication runs beside it."},
     {FACT("contention_comm", contention_comm, DIMENSION_RATIO), RANGE(1, 10), FACT_REQUIRED,

@@ -106,6 +106,9 @@ static const struct schema_choice exchanges[] = {
     [EXCHANGE_FLAT] = {"flat", "One all-to-all over the expert group.", NULL},
     [EXCHANGE_HIERARCHICAL] = {"hierarchical", "All-gather between nodes, then all-to-all inside.",
                                NULL},
+    [EXCHANGE_DEDUPLICATED] = {"deduplicated",
+                               "One copy of a token per node, further copies inside (DeepEP).",
+                               NULL},
 };
 
 #define DROPPING "dropping and padding of tokens is not simulated"
@@ -434,6 +437,9 @@ static const struct schema_row rows[] = {
     {ROW(SCHEMA_CHOICE, "overlap.matmul_collective", overlap.matmul_collective),
      CHOICES(matmul_collectives), .fallback = "none",
      .meaning = "Overlap of tensor-parallel collectives with their matmul."},
+    {ROW(SCHEMA_BOOL, "overlap.tp_backward", overlap.tp_backward), .fallback = "true",
+     .meaning = "Tensor-parallel communication of input gradients runs beside the matmul of the "
+                "weight gradient (Megatron's asynchronous all-reduce)."},
     {ROW(SCHEMA_BOOL, "overlap.cp_comm", overlap.cp_comm), .fallback = "true",
      .meaning = "Context-parallel transfers run beside attention."},
 

@@ -68,9 +68,8 @@ static bool append_segment(struct program_writer *writer, struct cursor *cursor)
     return false;
 }
 
-/* The blocks of a chunk in model order. */
-static uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk,
-                             struct chunk_block blocks[CHUNK_BLOCKS_MAX])
+uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk,
+                      struct chunk_block blocks[])
 {
     const struct op_graph *graph = writer->builder->ask->graph;
     const struct model *model = graph->model;
@@ -101,6 +100,21 @@ static uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk
         blocks[count++] = (struct chunk_block){.kind = BLOCK_HEAD, .layer = -1};
     }
     return count;
+}
+
+bool block_owns_params(const struct program_writer *writer, const struct chunk_block *blocks,
+                       uint32_t block)
+{
+    const bool tied = writer->builder->ask->graph->model->spec->tied_embedding;
+    if (blocks[block].kind != BLOCK_HEAD) {
+        return true;
+    }
+    for (uint32_t i = 0; i < block; i++) {
+        if (blocks[i].kind == BLOCK_HEAD || (tied && blocks[i].kind == BLOCK_EMBEDDING)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void start_cursor(const struct program_writer *writer, struct cursor *cursor,
@@ -153,6 +167,28 @@ static void gather_ahead(struct program_writer *writer, struct walk *walk)
     }
 }
 
+/* Reduces the gradients of the block that was just walked. */
+static void reduce_behind(struct program_writer *writer, const struct walk *walk)
+{
+    const uint32_t block = block_index(walk, walk->position - 1);
+    writer->chunk = walk->cursor.chunk;
+    writer->layer = walk->blocks[block].layer;
+    if (block_owns_params(writer, walk->blocks, block)) {
+        block_reduce_write(writer, walk->blocks[block].kind);
+    }
+}
+
+/* The first microbatch waits for the parameters that the last step updated, block by block. */
+static void wait_for_parameters(struct program_writer *writer, struct walk *walk)
+{
+    if (walk->which == TEMPLATE_FORWARD && walk->cursor.microbatch == 0) {
+        const uint32_t block = block_index(walk, walk->position);
+        walk_wait(walk, (struct program_wait){.stream = STREAM_DP,
+                                              .index = block_parameters_ready(
+                                                  writer, walk->cursor.chunk, block)});
+    }
+}
+
 /* Copies out what the block before keeps, copies in what this one needs. */
 static void swap_around(struct program_writer *writer, struct walk *walk)
 {
@@ -200,6 +236,9 @@ static bool walk_next(struct program_writer *writer, struct walk *walk)
     if (walk->count == 0) {
         pass_through(writer, walk);
     }
+    if (walk->reduces && walk->position > 0) {
+        reduce_behind(writer, walk);
+    }
     if (walk->position == walk->count) {
         if (walk->gathers && walk->reverse && walk->count > 0) {
             block_reduce_write(writer, block_at(walk, walk->count - 1)->kind);
@@ -209,6 +248,7 @@ static bool walk_next(struct program_writer *writer, struct walk *walk)
     if (walk->gathers) {
         gather_ahead(writer, walk);
     }
+    wait_for_parameters(writer, walk);
     start_cursor(writer, &walk->cursor, block_at(walk, walk->position), walk->which);
     account(writer, walk);
     walk->position++;
@@ -230,6 +270,8 @@ void walk_start(const struct program_writer *writer, struct walk *walk, uint32_t
     walk->reverse = which != TEMPLATE_FORWARD;
     walk->gathers = writer->builder->ask->graph->scenario->parallel.zero == 3;
     walk->which = which;
+    walk->reduces = (which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_WEIGHT) &&
+                    gradients_reduce_next(writer, chunk);
 }
 
 void walk_wait(struct walk *walk, struct program_wait wait)

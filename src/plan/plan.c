@@ -58,7 +58,9 @@ double plan_growth(const struct plan_ask *ask)
 {
     const double nodes =
         (double)ask->cluster->devices / (double)ask->cluster->spec->devices_per_node;
-    return nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
+    const double growth =
+        nodes > 1.0 ? 1.0 + ask->cluster->device->growth_per_doubling * log2(nodes) : 1.0;
+    return growth / ask->cluster->device->sustained_ratio;
 }
 
 void plan_price_send(struct plan_builder *builder)
@@ -84,7 +86,9 @@ static void write_stage(struct plan_builder *builder, uint32_t stage, struct pro
         .microbatch = -1,
         .layer = -1,
         .blocked_on = {.stream = STREAM_SEND, .index = NO_INDEX},
-        .parameters_ready = ARENA_ARRAY(builder->arena, vpp, uint32_t),
+        .parameters_ready =
+            ARENA_ARRAY(builder->arena, (size_t)vpp * CHUNK_BLOCKS_MAX, uint32_t),
+        .reduced = ARENA_ARRAY(builder->arena, vpp, struct param_count),
         .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
     };

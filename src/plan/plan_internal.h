@@ -145,7 +145,7 @@ void templates_build(struct plan_builder *builder);
 struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
                              bool recompute, enum template_kind which);
 
-/* Factor on compute that grows with the number of devices. */
+/* Factor on compute: grows with the number of devices, and over kernels that run alone. */
 double plan_growth(const struct plan_ask *ask);
 /* Bytes of memory that a pass of a block takes at its start and gives back at its end. */
 struct pass_deltas {
@@ -199,7 +199,8 @@ struct program_writer {
     uint32_t next_boundary;
     uint32_t *swapped_out;          /* [chunk][microbatch][block] op of the copy_out stream */
     struct program_wait blocked_on; /* a blocking send that the next compute op waits for */
-    uint32_t *parameters_ready;     /* [vpp] */
+    uint32_t *parameters_ready;     /* [vpp][CHUNK_BLOCKS_MAX] op that brings those of a block */
+    struct param_count *reduced;    /* [vpp] parameters whose reduction was issued block by block */
     uint32_t *weights_done;         /* [vpp] microbatches whose weight gradient is done */
     bool *gradients_reduced;        /* [vpp] reduction issued already */
 };
@@ -250,6 +251,7 @@ struct walk {
     uint32_t count, position;
     bool reverse;
     bool gathers;      /* ZeRO 3: parameters come block by block */
+    bool reduces;      /* gradients are final: they are reduced block by block */
     uint32_t gathered; /* op of the dp stream that brings those of the next block */
     enum template_kind which;
 };
@@ -284,8 +286,18 @@ void swap_out_write(struct program_writer *writer, const struct walk *walk, uint
 uint32_t swap_in_write(struct program_writer *writer, const struct walk *walk, uint32_t block);
 /* The optimizer step with its states on the host. */
 void swap_optimizer_write(struct program_writer *writer, double state_bytes, double update_s);
-/* Op of the dp stream that brings the parameters of a chunk; NO_INDEX: they are there. */
-uint32_t chunk_parameters_ready(const struct program_writer *writer, uint32_t chunk);
+/* Op of the dp stream that brings the parameters of a block; NO_INDEX: they are there. */
+uint32_t block_parameters_ready(const struct program_writer *writer, uint32_t chunk,
+                                uint32_t block);
+/* Are the gradients of a chunk final, and reduced, when the next weight gradient is? */
+bool gradients_reduce_next(const struct program_writer *writer, uint32_t chunk);
+/* The blocks of a chunk in model order; returns their number. */
+uint32_t chunk_blocks(const struct program_writer *writer, uint32_t chunk,
+                      struct chunk_block blocks[]);
+/* Does the block hold parameters that no earlier block of the chunk holds: a head that several
+ * passes use, or one tied to the embedding, counts once. */
+bool block_owns_params(const struct program_writer *writer, const struct chunk_block *blocks,
+                       uint32_t block);
 
 /* ---- Ranks ---- */
 

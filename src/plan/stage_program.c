@@ -114,10 +114,6 @@ static void enter(struct program_writer *writer, struct walk *walk, uint32_t mic
     }
     walk_wait(walk, writer->blocked_on);
     writer->blocked_on.index = NO_INDEX;
-    if (which == TEMPLATE_FORWARD && microbatch == 0) {
-        walk_wait(walk, (struct program_wait){.stream = STREAM_DP,
-                                              .index = chunk_parameters_ready(writer, chunk)});
-    }
 }
 
 /* The end of a pass: its message, and the gradients of a finished chunk. */

@@ -168,7 +168,9 @@ static struct program_writer bare_writer(struct plan_builder *builder, uint32_t 
         .microbatch = -1,
         .layer = -1,
         .blocked_on = {.stream = STREAM_SEND, .index = NO_INDEX},
-        .parameters_ready = ARENA_ARRAY(builder->arena, vpp, uint32_t),
+        .parameters_ready =
+            ARENA_ARRAY(builder->arena, (size_t)vpp * CHUNK_BLOCKS_MAX, uint32_t),
+        .reduced = ARENA_ARRAY(builder->arena, vpp, struct param_count),
         .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
     };
@@ -184,7 +186,8 @@ static void bound_stage(struct bound *bound, uint32_t stage)
     stage_start_write(&writer);
     for (uint32_t chunk = 0; chunk < vpp; chunk++) {
         sim_time there = 0;
-        const uint32_t last = chunk_parameters_ready(&writer, chunk);
+        /* The first forward waits for its first block; later ones may still be on their way. */
+        const uint32_t last = block_parameters_ready(&writer, chunk, 0);
         for (uint32_t i = 0; bound->communication && last != NO_INDEX && i <= last; i++) {
             there += builder->costs.durations[writer.ops[STREAM_DP][i].duration];
         }

@@ -6,10 +6,11 @@
  * (one block ahead) and reduce-scatters its gradients behind each backward. Dense gradients go
  * over dp*cp, those of routed experts over edp.
  *
- * With overlap.grad_reduce a chunk's reduction starts when its last weight gradient is done,
- * beside the cool-down of other chunks; else all start when the stage is done. With
- * overlap.param_gather the parameters updated by the last step are gathered while the first
- * forwards run, each chunk waiting for its own.
+ * With overlap.grad_reduce the gradients of a block are reduced when the last microbatch has
+ * passed it, beside the backward of the blocks before it (the buckets of the frameworks are about
+ * as large); else all reductions start when the stage is done. With overlap.param_gather the
+ * parameters updated by the last step are gathered while the first microbatch runs, each block
+ * waiting for its own.
  */
 #include "plan_internal.h"
 
@@ -88,40 +89,57 @@ static uint32_t add_both(struct program_writer *writer, const struct shard_names
     return b != NO_INDEX ? b : a;
 }
 
+/* How gradients become equal: whole on every rank, or each rank its shard. */
+static enum collective_kind reduction(const struct program_writer *writer)
+{
+    return scenario_of(writer)->parallel.zero >= 1 ? COLLECTIVE_REDUCE_SCATTER
+                                                   : COLLECTIVE_ALL_REDUCE;
+}
+
 static const struct shard_names REDUCE = {"grad_reduce.dense", "grad_reduce.experts"};
 static const struct shard_names GATHER = {"param_gather.dense", "param_gather.experts"};
 
+/* The reduction of what is left of a chunk: all of it, or what no block holds (the embedding of
+ * an MTP module). */
 static void reduce_chunk(struct program_writer *writer, uint32_t chunk)
 {
-    const struct param_count params =
+    struct param_count params =
         memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
-    const bool sharded = scenario_of(writer)->parallel.zero >= 1;
-    add_both(writer, &REDUCE, sharded ? COLLECTIVE_REDUCE_SCATTER : COLLECTIVE_ALL_REDUCE, &params,
-             gradient_bytes(writer));
+    const struct param_count *done = &writer->reduced[chunk];
+    params.tp_sharded = fmax(0.0, params.tp_sharded - done->tp_sharded);
+    params.tp_replicated = fmax(0.0, params.tp_replicated - done->tp_replicated);
+    params.expert = fmax(0.0, params.expert - done->expert);
+    writer->reduced[chunk] = (struct param_count){0};
+    add_both(writer, &REDUCE, reduction(writer), &params, gradient_bytes(writer));
 }
 
-static uint32_t gather_chunk(struct program_writer *writer, uint32_t chunk)
+bool gradients_reduce_next(const struct program_writer *writer, uint32_t chunk)
 {
-    const struct param_count params =
-        memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
-    return add_both(writer, &GATHER, COLLECTIVE_ALL_GATHER, &params, 2.0);
+    const struct scenario *scenario = scenario_of(writer);
+    const bool last = writer->weights_done[chunk] + 1 ==
+                      writer->builder->ask->graph->layout->microbatches;
+    return scenario->parallel.zero == 2 ||
+           (scenario->parallel.zero < 2 && last && scenario->overlap.grad_reduce);
 }
 
 void gradients_of_microbatch_write(struct program_writer *writer, uint32_t chunk)
 {
-    const struct scenario *scenario = scenario_of(writer);
+    const bool reduces = gradients_reduce_next(writer, chunk);
     writer->weights_done[chunk]++;
-    const bool last =
-        writer->weights_done[chunk] == writer->builder->ask->graph->layout->microbatches;
     writer->layer = -1;
     writer->chunk = (uint16_t)chunk;
-    if (scenario->parallel.zero == 3) {
-        return; /* reduced block by block */
-    }
-    if (scenario->parallel.zero == 2 || (last && scenario->overlap.grad_reduce)) {
+    if (reduces) {
         reduce_chunk(writer, chunk);
-        writer->gradients_reduced[chunk] = last;
+        writer->gradients_reduced[chunk] =
+            writer->weights_done[chunk] == writer->builder->ask->graph->layout->microbatches;
     }
+}
+
+static void gather_chunk(struct program_writer *writer, uint32_t chunk)
+{
+    const struct param_count params =
+        memory_model_params(writer->builder->ask->graph, writer->stage, chunk);
+    add_both(writer, &GATHER, COLLECTIVE_ALL_GATHER, &params, 2.0);
 }
 
 static bool gathers_at_start(const struct scenario *scenario)
@@ -130,22 +148,37 @@ static bool gathers_at_start(const struct scenario *scenario)
            (scenario->parallel.zero == 1 || scenario->parallel.zero == 2);
 }
 
-void stage_start_write(struct program_writer *writer)
+/* Gathers the parameters of a chunk block by block, in the order in which they are needed. */
+static void gather_blocks(struct program_writer *writer, uint32_t chunk, uint32_t *ready)
 {
-    const uint32_t vpp = writer->builder->ask->graph->layout->vpp;
-    const bool gathers = gathers_at_start(scenario_of(writer));
-    writer->phase = PHASE_WARMUP;
-    writer->microbatch = -1;
-    writer->layer = -1;
-    for (uint32_t chunk = 0; chunk < vpp; chunk++) {
-        writer->chunk = (uint16_t)chunk;
-        writer->parameters_ready[chunk] = gathers ? gather_chunk(writer, chunk) : NO_INDEX;
+    struct chunk_block blocks[CHUNK_BLOCKS_MAX];
+    const uint32_t count = chunk_blocks(writer, chunk, blocks);
+    for (uint32_t i = 0; i < count; i++) {
+        if (block_owns_params(writer, blocks, i)) {
+            ready[i] = block_gather_write(writer, blocks[i].kind);
+        }
     }
 }
 
-uint32_t chunk_parameters_ready(const struct program_writer *writer, uint32_t chunk)
+void stage_start_write(struct program_writer *writer)
 {
-    return writer->parameters_ready[chunk];
+    const uint32_t vpp = writer->builder->ask->graph->layout->vpp;
+    writer->phase = PHASE_WARMUP;
+    writer->microbatch = -1;
+    writer->layer = -1;
+    for (uint32_t i = 0; i < vpp * CHUNK_BLOCKS_MAX; i++) {
+        writer->parameters_ready[i] = NO_INDEX;
+    }
+    for (uint32_t chunk = 0; chunk < vpp && gathers_at_start(scenario_of(writer)); chunk++) {
+        writer->chunk = (uint16_t)chunk;
+        gather_blocks(writer, chunk, &writer->parameters_ready[chunk * CHUNK_BLOCKS_MAX]);
+    }
+}
+
+uint32_t block_parameters_ready(const struct program_writer *writer, uint32_t chunk,
+                                uint32_t block)
+{
+    return writer->parameters_ready[chunk * CHUNK_BLOCKS_MAX + block];
 }
 
 static void add_compute(struct program_writer *writer, const char *name, enum time_cause cause,
@@ -280,5 +313,9 @@ uint32_t block_gather_write(struct program_writer *writer, enum block_kind kind)
 void block_reduce_write(struct program_writer *writer, enum block_kind kind)
 {
     const struct param_count params = block_params(writer, kind);
-    add_both(writer, &REDUCE, COLLECTIVE_REDUCE_SCATTER, &params, gradient_bytes(writer));
+    struct param_count *done = &writer->reduced[writer->chunk];
+    add_both(writer, &REDUCE, reduction(writer), &params, gradient_bytes(writer));
+    done->tp_sharded += params.tp_sharded;
+    done->tp_replicated += params.tp_replicated;
+    done->expert += params.expert;
 }

@@ -141,6 +141,7 @@ static void degrees(struct mapping *mapping)
                 strstr(flags(mapping), "sequence-parallel") ? "true" : "false");
     mapping_set(mapping, "parallel.zero", "%d",
                 strstr(flags(mapping), "use-distributed-optimizer") ? 1 : 0);
+    mapping_drop_fusion(mapping);
     const char *algorithm = measurement_text(mapping->row, "cp_algo");
     if (count_of(mapping, "cp", 1) > 1) {
         if (strstr(algorithm, "ulysses"))

@@ -4,7 +4,7 @@
  *
  * A table of configs/validate.yaml is a list of entries
  *   when: {column: text, ...}  all columns hold the text, case ignored; "=text" is all of the
- *                              cell, "!text" is not in it
+ *                              cell, "!text" is not in it, "a|b" is either of two
  *   set: {key: value, ...}     keys of the scenario; "key+" adds to a list
  *   refuse: reason             instead of set
  * In a table with `first: true` only the first entry that applies counts.
@@ -17,8 +17,8 @@
 
 #include "stepsim/arena.h"
 #include "stepsim/text.h"
-#include "validate_internal.h"
 #include "stepsim/yaml_tree.h"
+#include "validate_internal.h"
 
 /* ---- Keys ---- */
 
@@ -88,6 +88,15 @@ unsigned mapping_unstated_vpp(unsigned slots, unsigned pp, unsigned microbatches
     return vpp;
 }
 
+void mapping_drop_fusion(struct mapping *mapping)
+{
+    const char *fused = mapping_value(mapping, "overlap.matmul_collective");
+    const char *split = mapping_value(mapping, "parallel.sequence_parallel");
+    const bool alone = atol_or(mapping_value(mapping, "parallel.tp"), 1) < 2;
+    if (fused != NULL && (alone || (split != NULL && strcmp(split, "false") == 0)))
+        mapping_set(mapping, "overlap.matmul_collective", "none");
+}
+
 long atol_or(const char *text, long fallback)
 {
     char *end = NULL;
@@ -97,7 +106,7 @@ long atol_or(const char *text, long fallback)
 
 /* ---- Tables ---- */
 
-static bool holds(const char *cell, const char *text)
+static bool holds_one(const char *cell, const char *text)
 {
     if (text[0] == '=')
         return strcasecmp(cell, text + 1) == 0;
@@ -106,14 +115,27 @@ static bool holds(const char *cell, const char *text)
     return strcasestr(cell, text) != NULL;
 }
 
-static bool applies(const struct mapping *mapping, const struct yaml_tree *entry)
+/* One of the alternatives. */
+static bool holds(const char *cell, const char *text)
+{
+    char word[256];
+    while (*text != '\0') {
+        const size_t length = strcspn(text, "|");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        if (holds_one(cell, word))
+            return true;
+        text += text[length] == '|' ? length + 1 : length;
+    }
+    return false;
+}
+
+bool table_applies(const struct measurement *row, const struct yaml_tree *entry)
 {
     const struct yaml_tree *when = yaml_tree_get(entry, "when");
     if (when == NULL)
         return true;
     for (uint32_t i = 0; i < when->count; i++)
-        if (!holds(measurement_text(mapping->row, when->entries[i].key),
-                   when->entries[i].value->text))
+        if (!holds(measurement_text(row, when->entries[i].key), when->entries[i].value->text))
             return false;
     return true;
 }
@@ -154,7 +176,7 @@ static void apply_table(struct mapping *mapping, const struct yaml_tree *table)
     const struct yaml_tree *first = yaml_tree_get(table, "first");
     const struct yaml_tree *entries = yaml_tree_get(table, "entries");
     for (uint32_t i = 0; entries != NULL && i < entries->count; i++) {
-        if (!applies(mapping, entries->items[i]))
+        if (!table_applies(mapping->row, entries->items[i]))
             continue;
         apply_entry(mapping, entries->items[i]);
         if (first != NULL && strcmp(first->text, "true") == 0)

@@ -62,8 +62,7 @@ static void model_widths(struct mapping *mapping)
     copy_count(mapping, "vocab", "model.vocab_size");
     copy_count(mapping, "ffn", "model.ffn.intermediate_size");
     copy_count(mapping, "mtp_layers", "model.mtp_layers");
-    mapping_set(mapping, "model.attention.kind", "%s",
-                measurement_text(mapping->row, "attn_type"));
+    mapping_set(mapping, "model.attention.kind", "%s", measurement_text(mapping->row, "attn_type"));
     copy_count(mapping, "heads", "model.attention.heads");
     if (column_is(mapping, "attn_type", "mla")) {
         copy_count(mapping, "q_lora", "model.attention.q_lora_rank");
@@ -131,6 +130,7 @@ static void degrees(struct mapping *mapping)
                 column_is(mapping, "sp", "0") ? "false" : "true");
     mapping_set(mapping, "parallel.zero", "%u",
                 (unsigned)measurement_number(mapping->row, "zero", 0.0));
+    mapping_drop_fusion(mapping);
     if (count_of(mapping, "cp", 1) > 1 && column_holds(mapping, "cp_type", "ulysses"))
         mapping_set(mapping, "parallel.cp.method", "ulysses");
     if (!mapping->row->moe)
@@ -151,9 +151,9 @@ static void batch(struct mapping *mapping)
 
 static unsigned microbatches(const struct mapping *mapping)
 {
-    const unsigned replicas = count_of(mapping, "n_devices", 1) /
-                              (count_of(mapping, "tp", 1) * count_of(mapping, "pp", 1) *
-                               count_of(mapping, "cp", 1));
+    const unsigned replicas =
+        count_of(mapping, "n_devices", 1) /
+        (count_of(mapping, "tp", 1) * count_of(mapping, "pp", 1) * count_of(mapping, "cp", 1));
     return replicas > 0 ? count_of(mapping, "gbs", 1) / (replicas * count_of(mapping, "mbs", 1))
                         : 0;
 }
@@ -201,8 +201,7 @@ static void less_at_ends(struct mapping *mapping, unsigned chunks)
     const unsigned each = slots_of(mapping) / chunks;
     for (unsigned i = 0; i < chunks; i++)
         mapping_append(mapping, "parallel.stages.layers",
-                       arena_printf(mapping->arena, "%u",
-                                    each - (i == 0) - (i + 1 == chunks)));
+                       arena_printf(mapping->arena, "%u", each - (i == 0) - (i + 1 == chunks)));
 }
 
 static void offsets(struct mapping *mapping, const char *text)
@@ -252,6 +251,7 @@ static void layer_split(struct mapping *mapping)
 static void recompute_layers(struct mapping *mapping)
 {
     const char *text = measurement_text(mapping->row, "recompute");
+    mapping->recompute_unknown = text[0] == '\0' || strcasecmp(text, "not stated") == 0;
     const unsigned pp = count_of(mapping, "pp", 1);
     const char *list = strcasestr(text, "layers per stage ");
     const char *block = strcasestr(text, "block, ");
@@ -288,8 +288,10 @@ const struct mapping_rule measurement_rules[] = {
      whole_step},
     {"sixteen_bit", "Only bf16 and fp16 rows are simulated: device files hold no fp8 peaks.",
      sixteen_bit},
-    {"model_widths", "All widths of the model come from the columns of the row, not from a "
-     "model file of that name.", model_widths},
+    {"model_widths",
+     "All widths of the model come from the columns of the row, not from a "
+     "model file of that name.",
+     model_widths},
     {"model_generation",
      "An FFN without a gate means layer norm; together with multi-head attention it means a GPT "
      "of 2020 to 2023: learned positions, biases, embedding and head tied.",
@@ -302,7 +304,9 @@ const struct mapping_rule measurement_rules[] = {
      link_speeds},
     {"degrees",
      "Degrees are taken as printed. An empty etp means tensor-parallel experts of degree tp, as "
-     "Megatron does; sequence parallelism is on unless the row says 0.",
+     "Megatron does; sequence parallelism is on unless the row says 0. Without it a fused "
+     "matmul-collective "
+     "is an all-reduce beside the weight gradient.",
      degrees},
     {"batch", "An empty micro-batch is 1; a row without a global batch cannot be simulated.",
      batch},
@@ -316,13 +320,16 @@ const struct mapping_rule measurement_rules[] = {
      "spread evenly if they divide, and balanced by FLOPs if not.",
      layer_split},
     {"recompute_layers",
-     "Recomputed modules come from the words of the row (table recompute); `not stated` means "
-     "none. Numbers of layers per stage are taken over. Per-op selective checkpointing recomputes "
+     "Recomputed modules come from the words of the row (table recompute). Where a source does not "
+     "say, nothing is recomputed, or whole layers if the predicted peak does not fit without: the "
+     "run must have fitted. Numbers of layers per stage are taken over. Per-op selective "
+     "checkpointing recomputes "
      "every second matmul: the MLP and the norms of half of the layers.",
      recompute_layers},
     {"measured_memory",
      "No memory is reserved: the peak is compared with what the framework allocated, without "
-     "communication buffers.",
+     "communication buffers. Peaks that CI logs print are of the first step, whose passes ran "
+     "before Adam had moments: these are left out of the peak of the passes.",
      measured_memory},
     {NULL, NULL, NULL},
 };

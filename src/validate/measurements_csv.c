@@ -88,8 +88,8 @@ static bool parse(const char *path, struct reader *reader, struct error_list *er
         good = csv_parse(&parser, buffer, length, on_cell, on_row, reader) == length;
     good = good && ferror(file) == 0 && csv_fini(&parser, on_cell, on_row, reader) == 0;
     if (!good || reader->too_wide)
-        error_add(errors, ERROR_bad_value, (struct location){path, reader->line + 1, 0}, NULL,
-                  "%s", reader->too_wide ? "more columns than any known format" : "not CSV");
+        error_add(errors, ERROR_bad_value, (struct location){path, reader->line + 1, 0}, NULL, "%s",
+                  reader->too_wide ? "more columns than any known format" : "not CSV");
     csv_free(&parser);
     fclose(file);
     return good && !reader->too_wide;
@@ -135,8 +135,10 @@ static void fill_measurement(struct measurement *row)
     row->sixteen_bit = strncmp(precision, "bf16", 4) == 0 || strncmp(precision, "fp16", 4) == 0;
     row->step_s = measurement_number(row, "iter_time_s", 0.0);
     if (row->kind == MEASUREMENT_LAYER)
-        row->step_s = (measurement_number(row, "fwd_ms", 0.0) +
-                       measurement_number(row, "bwd_ms", 0.0)) * 1e-3;
+        row->step_s =
+            (measurement_number(row, "fwd_ms", 0.0) + measurement_number(row, "bwd_ms", 0.0)) *
+            1e-3;
+    row->first_step_memory = strstr(measurement_text(row, "mem_kind"), "logged ranks") != NULL;
     row->memory_bytes = measurement_number(row, "mem_gib", 0.0) * 1024.0 * 1024.0 * 1024.0;
 }
 
@@ -171,6 +173,7 @@ static void fill_ascend(struct measurement *row, struct arena *arena)
     row->reported = strstr(measurement_text(row, "metric"), "step ms") != NULL;
     row->sixteen_bit = true;
     row->step_s = measurement_number(row, "step_ms", 0.0) * 1e-3;
+    row->first_step_memory = true;
     row->memory_bytes = measurement_number(row, "peak_mem_mb", 0.0) * 1024.0 * 1024.0;
 }
 

@@ -188,8 +188,7 @@ static void spread(const struct picked *picked, struct score *score)
     }
     qsort(errors, picked->count, sizeof *errors, ascending);
     if (picked->count > 0)
-        score->median_log =
-            0.5 * (errors[(picked->count - 1) / 2] + errors[picked->count / 2]);
+        score->median_log = 0.5 * (errors[(picked->count - 1) / 2] + errors[picked->count / 2]);
     free(errors);
 }
 
@@ -274,11 +273,9 @@ uint32_t score_groups(const struct scored_row *rows, uint32_t count, struct scor
                       uint32_t maximum, struct arena *arena)
 {
     const struct score_group fixed[] = {
-        {"ascend", is_ascend, NULL},     {"nvidia", is_nvidia, NULL},
-        {"moe", is_moe, NULL},           {"dense", is_dense, NULL},
-        {"reported", is_reported, NULL}, {"derived", is_derived, NULL},
-        {"grade:A", has_grade, "A"},     {"grade:B", has_grade, "B"},
-        {"grade:C", has_grade, "C"},
+        {"ascend", is_ascend, NULL}, {"nvidia", is_nvidia, NULL},     {"moe", is_moe, NULL},
+        {"dense", is_dense, NULL},   {"reported", is_reported, NULL}, {"derived", is_derived, NULL},
+        {"grade:A", has_grade, "A"}, {"grade:B", has_grade, "B"},     {"grade:C", has_grade, "C"},
     };
     uint32_t filled = 0;
     for (; filled < sizeof fixed / sizeof fixed[0] && filled < maximum; filled++)
@@ -287,8 +284,8 @@ uint32_t score_groups(const struct scored_row *rows, uint32_t count, struct scor
         const struct measurement *row = rows[i].row;
         bool known = !measurement_eligible(row);
         for (uint32_t j = 0; j < i && !known; j++)
-            known = measurement_eligible(rows[j].row) &&
-                    strcmp(rows[j].row->device, row->device) == 0;
+            known =
+                measurement_eligible(rows[j].row) && strcmp(rows[j].row->device, row->device) == 0;
         if (!known)
             groups[filled++] = (struct score_group){arena_printf(arena, "device:%s", row->device),
                                                     on_device, row->device};

@@ -68,8 +68,12 @@ static int16_t exchange(struct op_writer *writer, const char *const names[2], bo
         ep.kind = gather ? COLLECTIVE_ALL_GATHER : COLLECTIVE_REDUCE_SCATTER;
         ep.bytes = size.token_bytes * sizes->ep;
     } else {
-        ep.kind = run->exchange == EXCHANGE_HIERARCHICAL ? COLLECTIVE_ALL_TO_ALL_HIERARCHICAL
-                                                         : COLLECTIVE_ALL_TO_ALL;
+        static const enum collective_kind kinds[] = {
+            [EXCHANGE_FLAT] = COLLECTIVE_ALL_TO_ALL,
+            [EXCHANGE_HIERARCHICAL] = COLLECTIVE_ALL_TO_ALL_HIERARCHICAL,
+            [EXCHANGE_DEDUPLICATED] = COLLECTIVE_ALL_TO_ALL_DEDUPLICATED,
+        };
+        ep.kind = kinds[run->exchange];
     }
     const struct op_collective etp = {.name = names[1],
                                       .kind = gather ? COLLECTIVE_ALL_GATHER

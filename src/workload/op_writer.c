@@ -183,7 +183,11 @@ int16_t op_column_backward(struct op_writer *writer, const struct linear *linear
             fuse(writer, input, reduced);
         }
     }
+    const bool beside = writer->sizes->scenario->overlap.tp_backward;
     weight_gradient(writer, linear, regather);
+    if (!beside) {
+        op_wait(writer, op_last_compute(writer), reduced);
+    }
     return reduced;
 }
 

@@ -61,9 +61,11 @@ static void check_algorithm(const struct collective *algorithm, enum collective_
         const struct collective_level_cost cost = algorithm->cost(&ask);
         const double sent = cost.sent_bytes + cost.inner_sent_bytes;
         const double moving_s = cost.sent_bytes / ask.bytes_per_s;
-        const double least = kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL
-                                 ? ask.token_bytes * (ranks - 1.0)
-                                 : least_bytes(kind, payloads[i], ranks);
+        double least = least_bytes(kind, payloads[i], ranks);
+        if (kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL)
+            least = ask.token_bytes * (ranks - 1.0);
+        else if (kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED) /* one copy, if it has to leave */
+            least = ask.token_bytes * (ranks - 1.0) / ranks;
         const bool one = ranks == 1;
         if (!isfinite(cost.time_s) || (one ? cost.time_s != 0.0 : cost.time_s <= 0.0) ||
             cost.time_s < before_s || cost.time_s < moving_s || cost.latency_s > cost.time_s ||
@@ -257,9 +259,9 @@ static void check_possible(const struct world *world, struct collective_ask ask)
         const struct collective_cost cost = collective_cost(&ask, false);
         const bool one = ask.span.size == 1;
         /* Two-hop exchanges send tokens once outside, and copies only inside. */
-        const double least = ask.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL
-                                 ? 0.0
-                                 : least_bytes(ask.kind, ask.bytes, ask.span.size);
+        const bool two_hops = ask.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL ||
+                              ask.kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED;
+        const double least = two_hops ? 0.0 : least_bytes(ask.kind, ask.bytes, ask.span.size);
         if (!isfinite(cost.time_s) || (one ? cost.time_s != 0.0 : cost.time_s <= 0.0) ||
             cost.time_s < before_s * (1.0 - ROUNDING) || cost.latency_s > cost.time_s ||
             beats_a_link(&ask, &cost) || (!one && total_sent(&cost) < least * (1.0 - 1e-9)) ||

@@ -26,6 +26,7 @@ static const struct scenario_override IDEAL_DEVICE[] = {
     {"cluster.device.host_moe_sync", "0 s"},
     {"cluster.device.step_overhead", "0 s"},
     {"cluster.device.growth_per_doubling", "0"},
+    {"cluster.device.sustained_ratio", "1"},
     {"cluster.device.contention_compute", "1"},
     {"cluster.device.contention_comm", "1"},
     {"cluster.levels.0.bandwidth", "1000000 TB/s"},
