@@ -7,7 +7,9 @@
  * are integer picoseconds that sum to the step, each picosecond counted once: by the op on
  * the compute stream if it is busy, else by the first of tp, ep, cp, dp, swap, pp that has a
  * running op on that rank (a message runs only while it is on the wire), else as imbalance
- * if the rank waits for a collective of its own stage, else as bubble.
+ * if the rank waits for a collective of its own stage, else as bubble. Under unequal expert
+ * loads imbalance is what perfect balance would take off the step: the extra time of heavier
+ * experts and exchanges of this rank, its waits for others, and of the bubble what is left.
  *
  * Of several simulated steps the report describes the first; `steps` has a row for each.
  *
@@ -49,7 +51,7 @@ struct stage_report {
 struct step_report {
     uint32_t step;
     double step_time_s, mfu, tokens_per_s;
-    double load_max_over_mean, dropped_ratio;
+    double load_max_over_mean, load_mean_max_over_mean, dropped_ratio;
     uint32_t migrations;
 };
 
@@ -79,7 +81,12 @@ struct report {
     bool fits;
     /* experts */
     double load_max_over_mean, dropped_ratio;
-    uint32_t migrations;
+    double load_mean_max_over_mean, padded_ratio;
+    uint32_t migrations;          /* of all steps */
+    const double *layer_dropped;  /* [layer_count] dropped share of each layer, NULL: none */
+    uint32_t layer_count;
+    double balanced_step_time_s;  /* what perfect balance would take */
+    double mean_step_time_s, mean_mfu; /* over all steps */
     /* steps */
     const struct step_report *steps;
     uint32_t step_count;
@@ -96,6 +103,13 @@ struct report {
 };
 
 /* What a report is made from; all of it must outlive the report. */
+/* Expert loads of one step. */
+struct step_loads {
+    double max_over_mean, mean_max_over_mean; /* of devices, see routing.h */
+    double dropped_ratio, padded_ratio, rows_mean;
+    uint32_t migrations;
+};
+
 struct report_parts {
     const struct scenario *scenario;
     const struct model *model;
@@ -105,6 +119,9 @@ struct report_parts {
     const struct timeline *const *steps; /* step_count timelines; the first one is described */
     uint32_t step_count;
     bool ranks_all;
+    const struct step_loads *loads; /* [step_count]; NULL: balanced */
+    const double *layer_dropped;    /* of the first step, [layers with MTP]; NULL: none */
+    sim_time balanced_end;          /* the first step under perfect balance; 0: it is that */
 };
 
 /*

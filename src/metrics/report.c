@@ -46,13 +46,16 @@ static void speed_measure(struct report *report, const struct report_parts *part
      * the share that recompute runs again. */
     double forward = 0.0;
     double recompute = 0.0;
+    double rows = 0.0; /* more rows than a dropless step computes: padding; or fewer: dropped */
+    const double more = parts->loads != NULL ? parts->loads[0].rows_mean - 1.0 : 0.0;
     for (uint32_t s = 0; s < parts->layout->pp; s++) {
         forward += parts->plan->forward_flop[s];
         recompute += parts->plan->recompute_flop[s];
+        rows += more != 0.0 ? more * parts->plan->rows_flop[s] : 0.0;
     }
     ASSERT(forward > 0.0);
     report->hardware_flop_per_token =
-        report->model_flop_per_token * (1.0 + recompute / (3.0 * forward));
+        report->model_flop_per_token * (1.0 + (recompute + rows) / (3.0 * forward));
     report->mfu = utilisation(report, report->model_flop_per_token);
     report->hfu = utilisation(report, report->hardware_flop_per_token);
 }
@@ -67,11 +70,13 @@ static void time_measure(struct report *report, const struct report_parts *parts
     struct sweep sweep;
     struct sweep_slice slice;
     struct overlap overlap = {0};
+    struct time_share share = {.balanced_ps = parts->plan->balanced_ps};
     sweep_init(&sweep, programs, timeline, rank, arena);
     while (sweep_next(&sweep, &slice)) {
-        time_share_add(report->time_share_ps, &slice);
+        time_share_add(&share, &slice);
         overlap_add(&overlap, programs->labels, &slice);
     }
+    time_share_finish(&share, timeline->end, parts->balanced_end, report->time_share_ps);
     overlap_finish(&overlap, report->comm);
     sim_time sum_ps = 0;
     for (unsigned c = 0; c < CAUSE_COUNT; c++) {
@@ -98,13 +103,32 @@ static void steps_measure(struct report *report, const struct report_parts *part
             .tokens_per_s = tokens / step_time_s,
             .mfu = tokens / step_time_s * report->model_flop_per_token /
                    ((double)parts->layout->world * report->peak_flop_per_s),
-            .load_max_over_mean = report->load_max_over_mean,
-            .dropped_ratio = report->dropped_ratio,
-            .migrations = report->migrations,
+            .load_max_over_mean = parts->loads != NULL ? parts->loads[i].max_over_mean : 1.0,
+            .load_mean_max_over_mean =
+                parts->loads != NULL ? parts->loads[i].mean_max_over_mean : 1.0,
+            .dropped_ratio = parts->loads != NULL ? parts->loads[i].dropped_ratio : 0.0,
+            .migrations = parts->loads != NULL ? parts->loads[i].migrations : 0,
         };
+        report->migrations += steps[i].migrations;
+        report->mean_step_time_s += step_time_s / parts->step_count;
     }
+    report->mean_mfu = tokens / report->mean_step_time_s * report->model_flop_per_token /
+                       ((double)parts->layout->world * report->peak_flop_per_s);
     report->steps = steps;
     report->step_count = parts->step_count;
+}
+
+static void loads_measure(struct report *report, const struct report_parts *parts)
+{
+    const bool balanced = parts->loads == NULL;
+    report->load_max_over_mean = balanced ? 1.0 : parts->loads[0].max_over_mean;
+    report->load_mean_max_over_mean = balanced ? 1.0 : parts->loads[0].mean_max_over_mean;
+    report->dropped_ratio = balanced ? 0.0 : parts->loads[0].dropped_ratio;
+    report->padded_ratio = balanced ? 0.0 : parts->loads[0].padded_ratio;
+    report->layer_dropped = parts->layer_dropped;
+    report->layer_count = parts->model->layers + parts->model->spec->mtp_layers;
+    report->balanced_step_time_s =
+        sim_time_seconds(parts->balanced_end > 0 ? parts->balanced_end : parts->steps[0]->end);
 }
 
 static bool plausible(const struct report *report, struct error_list *errors)
@@ -131,7 +155,7 @@ struct report *report_build(const struct report_parts *parts, struct arena *aren
     report->cluster = parts->cluster;
     report->layout = parts->layout;
     report->scenario_hash = scenario_hash(parts->scenario, arena);
-    report->load_max_over_mean = 1.0;
+    loads_measure(report, parts);
     report->ranks_all = parts->ranks_all;
     report->simulated_ranks = parts->plan->programs->rank_count;
     report->classes = parts->plan->programs->class_count;

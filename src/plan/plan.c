@@ -132,12 +132,14 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
 {
     const struct layout *layout = ask->graph->layout;
     struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
-    builder->ask = ask;
+    builder->own_ask = *ask;
+    builder->ask = &builder->own_ask;
     builder->arena = arena;
     builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
     builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
     builder->forward_flop = ARENA_ARRAY(arena, layout->pp, double);
+    builder->rows_flop = ARENA_ARRAY(arena, layout->pp, double);
     builder->recompute_flop = ARENA_ARRAY(arena, layout->pp, double);
     cost_table_delta(&builder->costs, 0.0, arena);
     plan_price_send(builder);
@@ -170,8 +172,29 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     plan->sent_bytes = builder->sent_bytes;
     plan->hardware_flop = builder->hardware_flop;
     plan->forward_flop = builder->forward_flop;
+    plan->rows_flop = builder->rows_flop;
+    plan->balanced_ps = ask->loads != NULL ? rows_balanced(builder) : NULL;
+    plan->builder = builder;
     plan->recompute_flop = builder->recompute_flop;
     plan->stage_memory = memory;
     plan->logits_bytes = logits;
     return plan;
+}
+
+const struct programs *plan_loads_change(const struct plan *plan,
+                                         const struct expert_loads *loads)
+{
+    struct plan_builder *builder = plan->builder;
+    const struct expert_loads *before = builder->own_ask.loads;
+    ASSERT(before != NULL && loads->layers == before->layers && loads->draws == before->draws);
+    ASSERT(loads->positions == before->positions);
+    builder->own_ask.loads = loads;
+    if (builder->later == NULL) {
+        builder->later = ARENA_NEW(builder->arena, struct programs);
+        *builder->later = *plan->programs;
+        sim_ranks_classes(builder, plan->stage_memory, builder->later);
+    } else {
+        class_tables_fill(builder);
+    }
+    return builder->later;
 }

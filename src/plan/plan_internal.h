@@ -57,6 +57,16 @@ struct rows_delta {
     uint8_t which; /* enum template_kind */
 };
 
+/* Migration of experts at the end of a step: a collective whose bytes are those of the experts
+ * that leave the rank. */
+struct rows_move {
+    uint32_t duration; /* set by rows_move() */
+    uint32_t stage;
+    enum collective_kind kind;
+    enum group_slot slot;
+    double bytes; /* of one expert */
+};
+
 /* Costs that some ranks share (class_tables.c). */
 struct class_table {
     uint32_t position;  /* among the expert loads; 0 without */
@@ -91,6 +101,7 @@ struct template
     uint32_t count;
     double flop;           /* executed by one rank */
     double recompute_flop; /* of it */
+    double rows_flop;      /* of it: grows with the routed rows */
     const struct block_ops *block;
     bool recompute;
     uint8_t which; /* enum template_kind */
@@ -114,6 +125,7 @@ enum template_kind {
 
 struct plan_builder {
     const struct plan_ask *ask;
+    struct plan_ask own_ask; /* what ask points to; its loads change from step to step */
     struct arena *arena;
     struct cost_table costs;
     /* [block of the graph][recomputes][template_kind] */
@@ -124,12 +136,15 @@ struct plan_builder {
     uint32_t rows_duration_count, rows_duration_capacity;
     struct rows_delta *rows_deltas;
     uint32_t rows_delta_count, rows_delta_capacity;
+    struct rows_move *moves;
+    uint32_t move_count, move_capacity;
     /* Loads that differ, slow ranks: */
     struct class_table *tables; /* the newest */
     uint32_t table_count, table_capacity;
     const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
     const bool *is_compute;   /* [duration]: read by compute ops */
     struct partition partition;
+    struct programs *later;    /* of the steps behind the first */
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
@@ -137,6 +152,7 @@ struct plan_builder {
     double send_bytes;
     double *sent_bytes;                                    /* [stage][CAUSE_COUNT] */
     double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
+    double *rows_flop;                                     /* [stage] */
 };
 
 /* Duration and bytes of a message between neighbouring stages. */
@@ -159,12 +175,16 @@ struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_
 /* Notes that the op under construction has a part that depends on rows. */
 void rows_part_add(struct plan_builder *builder, struct template_op *op,
                    const struct rows_part *part);
-/* Indices of an op of a template for one layer: its own when its cost depends on rows. */
+/* Indices of the op at the cursor: of its layer's own when its cost depends on rows. */
 struct op_costs {
     uint32_t duration, delta_start, delta_end;
 };
-struct op_costs rows_costs(struct plan_builder *builder, struct template *template, uint32_t op,
-                           int32_t layer, bool paired);
+struct cursor;
+struct op_costs rows_costs(struct plan_builder *builder, const struct cursor *cursor);
+/* All durations at perfect balance. */
+const sim_time *rows_balanced(const struct plan_builder *builder);
+/* Index of the duration of a migration. */
+uint32_t rows_move(struct plan_builder *builder, const struct rows_move *move);
 /* Fills the durations and deltas of one class; the arrays hold the balanced values. */
 void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *durations,
                int64_t *deltas);

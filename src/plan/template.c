@@ -176,6 +176,7 @@ static void write_compute(struct template_writer *writer, uint32_t index)
     writer->compute_s += seconds;
     writer->template->flop += op_flop(op);
     writer->template->recompute_flop += writer->recompute ? op_flop(op) : 0.0;
+    writer->template->rows_flop += op->rows_scale ? op_flop(op) : 0.0;
     if (op->fused_collective != OP_NONE) {
         add_fused_rest(writer, &writer->list->ops[op->fused_collective], seconds);
         writer->position[op->fused_collective] = (int16_t)(writer->template->count - 1);
