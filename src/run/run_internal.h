@@ -9,8 +9,8 @@
 /* What the steps need besides the run itself. */
 struct stepping {
     const struct run_options *options;
-    struct routing *routing; /* NULL: balanced */
-    struct arena *scratch;   /* reset by every step */
+    struct routing *routing;  /* NULL: balanced */
+    struct arena *scratch;    /* reset by every step */
     struct step_loads *loads; /* [steps] with routing, else NULL */
 };
 

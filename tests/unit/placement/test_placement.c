@@ -115,9 +115,12 @@ int main(void)
 {
 #define PLACEMENT_TEST(name) cmocka_unit_test_setup_teardown(name, make_arena, free_arena)
     const struct CMUnitTest tests[] = {
-        PLACEMENT_TEST(contiguous_is_by_number),        PLACEMENT_TEST(random_keeps_every_slot_filled),
-        PLACEMENT_TEST(greedy_deals_from_the_heaviest), PLACEMENT_TEST(improve_moves_few),
-        PLACEMENT_TEST(equal_loads_move_nothing),       PLACEMENT_TEST(improve_never_makes_it_heavier),
+        PLACEMENT_TEST(contiguous_is_by_number),
+        PLACEMENT_TEST(random_keeps_every_slot_filled),
+        PLACEMENT_TEST(greedy_deals_from_the_heaviest),
+        PLACEMENT_TEST(improve_moves_few),
+        PLACEMENT_TEST(equal_loads_move_nothing),
+        PLACEMENT_TEST(improve_never_makes_it_heavier),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
