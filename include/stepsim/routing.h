@@ -25,10 +25,12 @@
 
 struct expert_loads {
     uint32_t layers;    /* model layers plus MTP modules; dense layers have ratio 1 */
-    uint32_t positions; /* ep, or edp * ep with independent replicas */
+    /* ep; edp * ep with independent replicas; 1 if every rank has the same ratios whatever
+     * the loads (drop and pad) */
+    uint32_t positions;
     uint32_t draws;     /* microbatches that have ratios of their own; 0 or 1: one for all */
     /* [(draw * layers + layer) * positions + position] rows that the rank computes, padding
-     * included, over the rows of perfect balance. */
+     * included, over the rows of perfect balance without dropping and padding. */
     const double *rows_ratio;
     /* Same index: bytes that the rank receives in a dispatch over the balanced bytes; what it
      * sends in a combine. */
@@ -36,6 +38,7 @@ struct expert_loads {
     /* Same index: bytes that it sends in a dispatch over the balanced bytes (ragged sources);
      * 1 unless sources differ. */
     const double *send_ratio;
+    double even_ratio;           /* rows_ratio of all ranks if loads were balanced */
     double max_over_mean;        /* largest device load over the mean, over all layers */
     double mean_max_over_mean;   /* mean over layers (and draws) of the heaviest device's */
     double rows_mean;            /* computed rows over those of a dropless step, all layers */
@@ -54,6 +57,7 @@ struct routing;
 struct routing_ask {
     const struct scenario *scenario;
     const struct model *model;
+    const struct cluster *cluster;
     const struct layout *layout;
     struct arena *scratch; /* reset by every call; outlives the routing */
 };
@@ -65,6 +69,9 @@ bool routing_differs(const struct scenario *scenario, const struct layout *layou
  * model is dense; false with errors on the user's mistakes. */
 bool routing_build(const struct routing_ask *ask, struct arena *arena, struct error_list *errors,
                    struct routing **routing);
+
+/* What balanced loads would be under the same policy: one position, even_ratio everywhere. */
+const struct expert_loads *routing_even(const struct routing *routing, struct arena *arena);
 
 /* Steps are asked for in order from 0. The answer is overwritten by the next call. */
 const struct expert_loads *routing_step(struct routing *routing, uint32_t step);

@@ -16,7 +16,7 @@
 static uint32_t position_of(const struct plan_builder *builder, uint32_t rank)
 {
     const struct expert_loads *loads = builder->ask->loads;
-    if (loads == NULL)
+    if (loads == NULL || loads->positions == 1)
         return 0;
     const struct layout *layout = builder->ask->graph->layout;
     const struct rank_coordinates at = layout_coordinates(layout, rank);

@@ -146,7 +146,10 @@ static double exchange_s(const struct plan_builder *builder, const struct rows_p
                          const struct position_ratios *ratios)
 {
     struct collective_ask ask = part->exchange;
-    ask.imbalance = fmax(1.0, fmax(ratios->receive, ratios->send));
+    const double heavier = fmax(ratios->receive, ratios->send);
+    ask.imbalance = fmax(1.0, heavier);
+    if (ask.kind == COLLECTIVE_ALL_TO_ALL || ask.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL)
+        ask.bytes *= fmin(1.0, heavier); /* a gather brings tokens that are dropped, too */
     return plan_collective(builder, &ask).time_s;
 }
 
@@ -186,7 +189,8 @@ static sim_time duration_of(const struct plan_builder *builder, const struct row
 const sim_time *rows_balanced(const struct plan_builder *builder)
 {
     const struct cost_table *costs = &builder->costs;
-    const struct position_ratios even = {1.0, 1.0, 1.0};
+    const double ratio = builder->ask->loads->even_ratio;
+    const struct position_ratios even = {ratio, ratio, ratio};
     sim_time *balanced = ARENA_ARRAY(builder->arena, costs->duration_count, sim_time);
     memcpy(balanced, costs->durations, costs->duration_count * sizeof *balanced);
     for (uint32_t i = 0; i < builder->rows_duration_count; i++) {

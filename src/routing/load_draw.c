@@ -9,6 +9,8 @@
 
 #include "routing_internal.h"
 
+#define KEPT_BITS 30
+
 enum load_kind load_kind_of(const struct moe_run_spec *spec)
 {
     static const char *const names[LOAD_KIND_COUNT] = {
@@ -74,6 +76,13 @@ void load_cap(double *load, uint32_t experts, uint32_t top_k)
     }
 }
 
+double load_rounded(double value)
+{
+    int exponent;
+    const double fraction = frexp(value, &exponent);
+    return ldexp(round(ldexp(fraction, KEPT_BITS)), exponent - KEPT_BITS);
+}
+
 /* `hot` experts, on ranks of their own if spread, carry max_over_mean each. */
 static void draw_hot_experts(const struct load_shape *shape, bool spread, struct rng *rng,
                              double *load, struct arena *scratch)
@@ -134,14 +143,14 @@ void load_draw(const struct load_shape *shape, struct draw_ids ids, double *load
     switch (shape->kind) {
     case LOAD_ZIPF:
         for (uint32_t i = 0; i < shape->experts; i++)
-            load[i] = pow((double)i + 1.0, -shape->spec->zipf_s);
+            load[i] = load_rounded(pow((double)i + 1.0, -shape->spec->zipf_s));
         scale_to_mean_one(load, shape->experts);
         load_cap(load, shape->experts, shape->top_k);
         shuffle(load, shape->experts, &rng);
         return;
     case LOAD_DIRICHLET:
         for (uint32_t i = 0; i < shape->experts; i++)
-            load[i] = rng_gamma(&rng, shape->spec->dirichlet_alpha) + 1e-300;
+            load[i] = load_rounded(rng_gamma(&rng, shape->spec->dirichlet_alpha)) + 1e-300;
         scale_to_mean_one(load, shape->experts);
         load_cap(load, shape->experts, shape->top_k);
         return;

@@ -18,6 +18,8 @@ struct routing {
     struct load_table table;
     struct arena *scratch;
     uint32_t layers, replicas, draws, ep;
+    uint32_t positions; /* of the answer: ep * replicas, or 1 */
+    struct node_limit nodes;
     bool *moe_layer;
     uint32_t moe_layers;
     double *current; /* [(replica * layers + layer) * experts]: loads that drift, undamped */
@@ -59,8 +61,7 @@ static void allocate(struct routing *routing, struct arena *arena)
 {
     const uint32_t experts = routing->shape.experts;
     const size_t loads = (size_t)routing->layers * experts;
-    const size_t ratios =
-        (size_t)routing->layers * routing->draws * routing->ep * routing->replicas;
+    const size_t ratios = (size_t)routing->layers * routing->draws * routing->positions;
     routing->current = ARENA_ARRAY(arena, loads * routing->replicas, double);
     routing->budget = ARENA_ARRAY(arena, (size_t)routing->layers * routing->replicas, double);
     routing->placement = ARENA_ARRAY(arena, routing->layers, struct placement);
@@ -74,8 +75,7 @@ static void allocate(struct routing *routing, struct arena *arena)
     routing->receive = ARENA_ARRAY(arena, ratios, double);
     routing->send = ARENA_ARRAY(arena, ratios, double);
     routing->dropped = ARENA_ARRAY(arena, routing->layers, double);
-    routing->moved =
-        ARENA_ARRAY(arena, (size_t)routing->layers * routing->ep * routing->replicas, double);
+    routing->moved = ARENA_ARRAY(arena, (size_t)routing->layers * routing->positions, double);
     for (uint32_t layer = 0; layer < routing->layers; layer++) {
         routing->placement[layer] = placement_create(experts, routing->ep, arena);
         if (is_placed(routing->spec, "random")) {
@@ -83,6 +83,29 @@ static void allocate(struct routing *routing, struct arena *arena)
             placement_random(&routing->placement[layer], &rng);
         }
     }
+}
+
+/* Where experts are before anything moves, and the nodes there. */
+static void find_nodes(struct routing *routing, const struct routing_ask *ask, struct arena *arena)
+{
+    const uint32_t ep = routing->ep;
+    const uint32_t experts = routing->shape.experts;
+    uint32_t *members = ARENA_ARRAY(arena, ep, uint32_t);
+    uint32_t *node_of = ARENA_ARRAY(arena, experts, uint32_t);
+    uint32_t *node_of_rank = ARENA_ARRAY(arena, ep, uint32_t);
+    if (ep > 1)
+        layout_group_members(ask->layout, GROUP_EP, 0, members);
+    for (uint32_t p = 0; p < ep; p++) {
+        const uint32_t node = members[p] / ask->cluster->spec->devices_per_node;
+        uint32_t number = 0;
+        while (number < p && members[number] / ask->cluster->spec->devices_per_node != node)
+            number++;
+        node_of_rank[p] = number == p ? routing->nodes.nodes++ : node_of_rank[number];
+    }
+    for (uint32_t e = 0; e < experts; e++)
+        node_of[e] = node_of_rank[e / (experts / ep)];
+    routing->nodes.node_of = node_of;
+    routing->nodes.limit = routing->spec->routing_nodes;
 }
 
 /* The loads before the first step, from which drift goes on. */
@@ -117,6 +140,13 @@ static bool check(const struct routing *routing, const struct scenario *scenario
                   spec->placement_hot, routing->shape.experts, routing->shape.experts - 1);
         return false;
     }
+    if (spec->routing_nodes > routing->nodes.nodes) {
+        error_add(errors, ERROR_out_of_range, scenario_at(scenario, "moe.routing.node_limit"),
+                  "moe.routing.node_limit",
+                  "%u is more than the expert group has nodes; it lies on %u", spec->routing_nodes,
+                  routing->nodes.nodes);
+        return false;
+    }
     return load_shape_check(&routing->shape, scenario, errors);
 }
 
@@ -126,6 +156,35 @@ bool routing_differs(const struct scenario *scenario, const struct layout *layou
     const bool even = spec->policy == POLICY_DROPLESS || spec->capacity_factor == 1.0;
     return layout->experts_per_rank > 0 && (load_kind_of(spec) != LOAD_BALANCED || !even ||
                                             is_placed(spec, "replicate_hot"));
+}
+
+/* rows_ratio under balanced loads. */
+static double even_ratio(const struct moe_run_spec *spec)
+{
+    switch (spec->policy) {
+    case POLICY_DROP:
+        return fmin(1.0, spec->capacity_factor);
+    case POLICY_DROP_AND_PAD:
+        return spec->capacity_factor;
+    default:
+        return 1.0;
+    }
+}
+
+const struct expert_loads *routing_even(const struct routing *routing, struct arena *arena)
+{
+    double *ratio = ARENA_ARRAY(arena, routing->layers, double);
+    for (uint32_t layer = 0; layer < routing->layers; layer++)
+        ratio[layer] = routing->moe_layer[layer] ? even_ratio(routing->spec) : 1.0;
+    struct expert_loads *loads = ARENA_NEW(arena, struct expert_loads);
+    *loads = (struct expert_loads){.layers = routing->layers,
+                                   .positions = 1,
+                                   .rows_ratio = ratio,
+                                   .receive_ratio = ratio,
+                                   .send_ratio = ratio,
+                                   .even_ratio = even_ratio(routing->spec),
+                                   .replicated = routing->loads.replicated};
+    return loads;
 }
 
 static void place_beforehand(struct routing *routing);
@@ -151,7 +210,10 @@ bool routing_build(const struct routing_ask *ask, struct arena *arena, struct er
         .draws = spec->routing_per_microbatch ? ask->layout->microbatches : 1,
         .ep = ask->layout->ep,
     };
+    routing->positions =
+        spec->policy == POLICY_DROP_AND_PAD ? 1 : routing->ep * routing->replicas;
     find_moe_layers(routing, ask->model, arena);
+    find_nodes(routing, ask, arena);
     if (!check(routing, ask->scenario, errors))
         return false;
     const struct load_table_ask table = {.scenario = ask->scenario,
@@ -177,11 +239,11 @@ static double excess_left(const struct moe_run_spec *spec, uint32_t step)
     const double settled = 1.0 / (1.0 + spec->aux_loss);
     if (spec->aux_loss_steps <= 0.0)
         return settled;
-    return settled + (1.0 - settled) * exp(-(double)step / spec->aux_loss_steps);
+    return settled + (1.0 - settled) * load_rounded(exp(-(double)step / spec->aux_loss_steps));
 }
 
 /* One draw of one layer before the auxiliary loss. */
-static void raw_loads(struct routing *routing, struct draw_ids ids, double *load)
+static void raw_loads(const struct routing *routing, struct draw_ids ids, double *load)
 {
     const uint32_t experts = routing->shape.experts;
     const size_t bytes = experts * sizeof *load;
@@ -215,6 +277,12 @@ struct layer_sum {
     double rows, dropped, padded;
 };
 
+/* With padding every expert has the same rows, so every rank has. */
+static void fill_even(struct routing *routing, size_t at, double ratio)
+{
+    routing->rows[at] = routing->receive[at] = routing->send[at] = ratio;
+}
+
 /* Policy and placement: expert loads of one draw -> ratios of the positions. */
 static struct layer_sum place_loads(struct routing *routing, uint32_t layer, const double *load,
                                     size_t at)
@@ -225,7 +293,8 @@ static struct layer_sum place_loads(struct routing *routing, uint32_t layer, con
     const uint32_t *position_of = routing->placement[layer].position_of;
     struct layer_sum sum = {0};
     double shared = 0.0;
-    for (uint32_t p = 0; p < routing->ep; p++)
+    const bool even = routing->positions == 1;
+    for (uint32_t p = 0; p < routing->ep && !even; p++)
         routing->rows[at + p] = 0.0;
     for (uint32_t e = 0; e < experts; e++) {
         const bool capped = spec->policy != POLICY_DROPLESS;
@@ -234,15 +303,22 @@ static struct layer_sum place_loads(struct routing *routing, uint32_t layer, con
         sum.rows += rows;
         sum.dropped += load[e] - kept;
         sum.padded += rows - kept;
+        if (even)
+            continue;
         if (routing->replicated[(size_t)layer * experts + e])
             shared += rows;
         else
             routing->rows[at + position_of[e]] += rows;
     }
+    if (even) {
+        fill_even(routing, at, spec->capacity_factor);
+        return sum;
+    }
+    const double sent = 1.0 - sum.dropped / (double)experts - shared / (double)experts;
     for (uint32_t p = 0; p < routing->ep; p++) {
         routing->receive[at + p] = routing->rows[at + p] / slots;
         routing->rows[at + p] = (routing->rows[at + p] + shared / (double)routing->ep) / slots;
-        routing->send[at + p] = 1.0;
+        routing->send[at + p] = sent;
     }
     return sum;
 }
@@ -258,12 +334,22 @@ static void rag_sources(struct routing *routing, size_t at)
 
 static void dense_layer(struct routing *routing, uint32_t layer)
 {
-    const uint32_t positions = routing->ep * routing->replicas;
     for (uint32_t d = 0; d < routing->draws; d++) {
-        const size_t at = (size_t)index_of(routing, d, layer) * positions;
-        for (uint32_t p = 0; p < positions; p++)
-            routing->rows[at + p] = routing->receive[at + p] = routing->send[at + p] = 1.0;
+        const size_t at = (size_t)index_of(routing, d, layer) * routing->positions;
+        for (uint32_t p = 0; p < routing->positions; p++)
+            fill_even(routing, at + p, 1.0);
     }
+}
+
+static double heaviest_over_mean(const struct routing *routing, size_t at)
+{
+    double heaviest = 0.0;
+    double mean = 0.0;
+    for (uint32_t p = 0; p < routing->ep; p++) {
+        heaviest = fmax(heaviest, routing->rows[at + p]);
+        mean += routing->rows[at + p] / (double)routing->ep;
+    }
+    return mean > 0.0 ? heaviest / mean : 1.0;
 }
 
 /* All draws of a layer: first their mean, which the loss and the prediction see. */
@@ -277,28 +363,26 @@ static struct layer_sum step_layer(struct routing *routing, uint32_t layer, uint
     memset(observed, 0, experts * sizeof *observed);
     for (uint32_t i = 0; i < count; i++) {
         const struct draw_ids ids = {layer, i / routing->draws, i % routing->draws, step};
-        raw_loads(routing, ids, loads + (size_t)i * experts);
+        double *load = loads + (size_t)i * experts;
+        raw_loads(routing, ids, load);
+        load_limit_nodes(&routing->nodes, load, experts, routing->scratch);
         for (uint32_t e = 0; e < experts; e++)
             common[e] += loads[(size_t)i * experts + e] / (double)count;
     }
     struct layer_sum sum = {0};
     double heaviest_sum = 0.0;
+    const bool even = routing->positions == 1;
     for (uint32_t i = 0; i < count; i++) {
         double *load = loads + (size_t)i * experts;
         narrow(routing, common, step, load);
         const uint32_t replica = i / routing->draws;
-        const size_t at = ((size_t)index_of(routing, i % routing->draws, layer) *
-                               routing->replicas + replica) * routing->ep;
+        const size_t at =
+            (size_t)index_of(routing, i % routing->draws, layer) * routing->positions +
+            (even ? 0 : (size_t)replica * routing->ep);
         const struct layer_sum one = place_loads(routing, layer, load, at);
-        if (routing->shape.kind == LOAD_RAGGED_SOURCE)
+        if (routing->shape.kind == LOAD_RAGGED_SOURCE && !even)
             rag_sources(routing, at);
-        double heaviest = 0.0;
-        double mean = 0.0;
-        for (uint32_t p = 0; p < routing->ep; p++) {
-            heaviest = fmax(heaviest, routing->rows[at + p]);
-            mean += routing->rows[at + p] / (double)routing->ep;
-        }
-        heaviest = mean > 0.0 ? heaviest / mean : 1.0;
+        const double heaviest = even ? 1.0 : heaviest_over_mean(routing, at);
         routing->loads.max_over_mean = fmax(routing->loads.max_over_mean, heaviest);
         heaviest_sum += heaviest;
         sum.rows += one.rows / count;
@@ -387,7 +471,7 @@ static void move_layer(struct routing *routing, uint32_t layer)
 
 static void place_dynamically(struct routing *routing, uint32_t step)
 {
-    const size_t count = (size_t)routing->layers * routing->ep * routing->replicas;
+    const size_t count = (size_t)routing->layers * routing->positions;
     memset(routing->moved, 0, count * sizeof *routing->moved);
     predict(routing, step);
     if ((step + 1) % routing->spec->placement_every != 0)
@@ -417,11 +501,13 @@ const struct expert_loads *routing_step(struct routing *routing, uint32_t step)
 {
     if (step > 0 && routing->spec->drift > 0.0)
         drift(routing, step);
-    const bool dynamic = is_placed(routing->spec, "dynamic");
+    /* Where all ranks have the same rows, moving experts gains nothing. */
+    const bool dynamic = is_placed(routing->spec, "dynamic") && routing->positions > 1;
     struct expert_loads *loads = &routing->loads;
     *loads = (struct expert_loads){
         .layers = routing->layers,
-        .positions = routing->ep * routing->replicas,
+        .positions = routing->positions,
+        .even_ratio = even_ratio(routing->spec),
         .draws = routing->draws,
         .rows_ratio = routing->rows,
         .receive_ratio = routing->receive,

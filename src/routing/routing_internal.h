@@ -42,6 +42,18 @@ void load_draw(const struct load_shape *shape, struct draw_ids ids, double *load
 /* Cuts loads above experts / top_k and gives the rest to the others. */
 void load_cap(double *load, uint32_t experts, uint32_t top_k);
 
+/* Nodes of an expert group, and how many of them a token may reach. */
+struct node_limit {
+    uint32_t nodes, limit;   /* limit 0: no limit */
+    const uint32_t *node_of; /* [experts]: where they are under the static placement */
+};
+/* Cuts the load of nodes above nodes / limit and gives the rest to the other nodes. */
+void load_limit_nodes(const struct node_limit *nodes, double *load, uint32_t experts,
+                      struct arena *scratch);
+/* The first digits of a value out of pow() and the like, whose last digits may differ from one C
+ * library to another. */
+double load_rounded(double value);
+
 /* Experts exchange their loads until the share `budget` of the layer's load has moved; what is
  * left or overdrawn stays in *budget. */
 void load_drift(double *load, uint32_t experts, double *budget, struct rng *rng);

@@ -149,6 +149,7 @@ static bool simulate(struct run *run, struct stepping *stepping, struct arena *a
     const struct scenario *scenario = run->scenario;
     const struct routing_ask routing_ask = {.scenario = scenario,
                                             .model = run->model,
+                                            .cluster = run->cluster,
                                             .layout = run->layout,
                                             .scratch = stepping->scratch};
     if (!routing_build(&routing_ask, arena, errors, &stepping->routing))

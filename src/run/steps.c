@@ -92,8 +92,8 @@ sim_time steps_balanced_end(const struct plan_ask *ask, const struct stepping *s
                             struct arena *arena)
 {
     struct plan_ask balanced = *ask;
-    balanced.loads = NULL;
     struct arena *programs = arena_create("balanced");
+    balanced.loads = routing_even(stepping->routing, programs);
     const struct plan *plan = programs_build(&balanced, programs);
     const sim_time end = later_step(plan->programs, stepping, arena)->end;
     arena_destroy(programs);
