@@ -73,11 +73,13 @@ struct plan_bound_ask {
  * NULL where nothing was; it lives in the arena. */
 struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
                                    const struct plan_costs **costs, struct arena *arena);
-/* The same programs with the costs of other loads of the same shape, for a later step; the
- * next call overwrites them, plan->programs keeps those of the first step. The plan must have
- * been built with loads. */
-const struct programs *plan_loads_change(const struct plan *plan,
-                                         const struct expert_loads *loads);
+/* The same programs with the costs of other loads of the same shape, for a later step. There is
+ * room for PLAN_LATER_MAX steps at a time: the next call with the same slot overwrites its
+ * programs, plan->programs keeps those of the first step. The plan must have been built with
+ * loads. */
+#define PLAN_LATER_MAX 16
+const struct programs *plan_loads_change(const struct plan *plan, const struct expert_loads *loads,
+                                         uint32_t slot);
 
 /* ---- One op alone, for explain ---- */
 

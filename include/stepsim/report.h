@@ -51,6 +51,8 @@ struct stage_report {
 struct step_report {
     uint32_t step;
     double step_time_s, mfu, tokens_per_s;
+    double peak_bytes; /* of the fullest stage */
+    bool fits;
     double load_max_over_mean, load_mean_max_over_mean, dropped_ratio;
     uint32_t migrations;
 };
@@ -78,7 +80,10 @@ struct report {
     uint32_t stage_count;
     uint32_t peak_stage;
     double peak_bytes, limit_bytes, headroom_bytes;
-    bool fits;
+    bool fits; /* every simulated step; the figures above are of the first one */
+    uint32_t misfit_steps, worst_step;
+    double worst_peak_bytes;    /* of all simulated steps, in worst_step */
+    double balanced_peak_bytes; /* of the first step under perfect balance */
     /* experts */
     double load_max_over_mean, dropped_ratio;
     double load_mean_max_over_mean, padded_ratio;
@@ -102,7 +107,6 @@ struct report {
     double anchor_ratio; /* measured over predicted given by the user, 0: none */
 };
 
-/* What a report is made from; all of it must outlive the report. */
 /* Expert loads of one step. */
 struct step_loads {
     double max_over_mean, mean_max_over_mean; /* of devices, see routing.h */
@@ -110,18 +114,26 @@ struct step_loads {
     uint32_t migrations;
 };
 
+/* What of a step every row says. */
+struct step_outcome {
+    sim_time end;
+    int64_t peak_bytes; /* of the fullest rank while the schedule runs */
+};
+
+/* What a report is made from; all of it must outlive the report. */
 struct report_parts {
     const struct scenario *scenario;
     const struct model *model;
     const struct cluster *cluster;
     const struct layout *layout;
     const struct plan *plan;
-    const struct timeline *const *steps; /* step_count timelines; the first one is described */
+    const struct timeline *timeline;   /* of the first step, which is described */
+    const struct step_outcome *steps;  /* [step_count] */
     uint32_t step_count;
     bool ranks_all;
     const struct step_loads *loads; /* [step_count]; NULL: balanced */
     const double *layer_dropped;    /* of the first step, [layers with MTP]; NULL: none */
-    sim_time balanced_end;          /* the first step under perfect balance; 0: it is that */
+    const struct step_outcome *balanced; /* the first step under perfect balance; NULL: it is */
 };
 
 /*

@@ -203,8 +203,10 @@ static void print_steps(struct cli *cli, const struct report *report)
     }
     table_print(table, 2);
     printf("  Mean over the steps: %s, MFU %.2f %%. MAX/MEAN is the load of the heaviest rank, "
-           "mean over layers.\n",
-           text_duration(cli->arena, report->mean_step_time_s), report->mean_mfu * 100.0);
+           "mean over layers.\n  Largest peak %s in step %u; %u of %u steps do not fit.\n",
+           text_duration(cli->arena, report->mean_step_time_s), report->mean_mfu * 100.0,
+           text_gib(cli->arena, report->worst_peak_bytes), report->worst_step,
+           report->misfit_steps, report->step_count);
 }
 
 /* Loads of the first step, where experts are not equal. */
@@ -215,9 +217,11 @@ static void print_experts(struct cli *cli, const struct report *report)
         return;
     print_heading(cli, "Expert loads");
     printf("  Heaviest rank over the mean: %.3f on average over layers, %.3f in the worst layer.\n"
-           "  Perfect balance would take %s per step.\n",
+           "  Perfect balance would take %s per step and %s of memory, not %s.\n",
            report->load_mean_max_over_mean, report->load_max_over_mean,
-           text_duration(cli->arena, report->balanced_step_time_s));
+           text_duration(cli->arena, report->balanced_step_time_s),
+           text_gib(cli->arena, report->balanced_peak_bytes),
+           text_gib(cli->arena, report->peak_bytes));
     if (report->dropped_ratio > 0.0 || report->padded_ratio > 0.0)
         printf("  Dropped %.2f %% of the routed tokens; %.2f %% of the computed rows are "
                "padding.\n",

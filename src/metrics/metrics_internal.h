@@ -71,8 +71,10 @@ void overlap_finish(const struct overlap *overlap, struct comm_report *comm);
 double bubble_measure(const struct programs *programs, const struct timeline *timeline,
                       struct arena *arena);
 
-/* Fills stages, peak, limit, headroom, fits. */
+/* Fills stages, peak, limit, headroom, fits: those of the first step. */
 void memory_measure(struct report *report, const struct report_parts *parts, struct arena *arena);
+/* Peak of the fullest stage while it loads or updates, which no expert load changes. */
+double memory_other_peak(const struct report_parts *parts);
 
 /* Fills notes and verdict; the numbers must be there. */
 void notes_write(struct report *report, struct arena *arena);

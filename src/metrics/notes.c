@@ -65,8 +65,8 @@ static const struct note {
                     "is simulated."},
     {tokens_are_dropped, "MFU counts dropped tokens as trained; HFU counts the rows that experts "
                          "really compute."},
-    {loads_are_unequal, "Expert loads are an input (moe.routing); memory and fit are those of the "
-                        "heaviest rank of the first step."},
+    {loads_are_unequal, "Expert loads are an input (moe.routing); memory is that of the heaviest "
+                        "rank, and a job fits if every simulated step does."},
     {headroom_is_small, "The headroom is below 3 % of the limit; fragmentation of the allocator, "
                         "which is not simulated, can pass it."},
     {steps_alike, "Nothing in this scenario changes from step to step, so all steps are alike."},

@@ -25,7 +25,7 @@ static void speed_measure(struct report *report, const struct report_parts *part
     const struct scenario *scenario = parts->scenario;
     const struct device_spec *device = parts->cluster->device;
     const double tokens = tokens_per_step(scenario);
-    report->step_time_s = sim_time_seconds(parts->steps[0]->end);
+    report->step_time_s = sim_time_seconds(parts->timeline->end);
     ASSERT(report->step_time_s > 0.0);
     report->tokens_per_s = tokens / report->step_time_s;
     report->tokens_per_s_per_device = report->tokens_per_s / (double)parts->layout->world;
@@ -64,7 +64,7 @@ static void time_measure(struct report *report, const struct report_parts *parts
                          struct arena *arena)
 {
     const struct programs *programs = parts->plan->programs;
-    const struct timeline *timeline = parts->steps[0];
+    const struct timeline *timeline = parts->timeline;
     const struct observed_rank *rank = observed_busiest(timeline);
     const uint32_t stage = programs->classes[programs->ranks[rank->rank].rank_class].stage;
     struct sweep sweep;
@@ -76,7 +76,8 @@ static void time_measure(struct report *report, const struct report_parts *parts
         time_share_add(&share, &slice);
         overlap_add(&overlap, programs->labels, &slice);
     }
-    time_share_finish(&share, timeline->end, parts->balanced_end, report->time_share_ps);
+    time_share_finish(&share, timeline->end, parts->balanced != NULL ? parts->balanced->end : 0,
+                      report->time_share_ps);
     overlap_finish(&overlap, report->comm);
     sim_time sum_ps = 0;
     for (unsigned c = 0; c < CAUSE_COUNT; c++) {
@@ -90,13 +91,29 @@ static void time_measure(struct report *report, const struct report_parts *parts
     report->bubble_ratio = bubble_measure(programs, timeline, arena);
 }
 
+/* A step fits if its fullest stage does; loading and the optimizer step are alike in all. */
+static void step_memory(struct report *report, const struct report_parts *parts,
+                        struct step_report *step, const struct step_outcome *outcome)
+{
+    const double scheduled = (double)outcome->peak_bytes;
+    const double other = memory_other_peak(parts);
+    const bool described = step->step == 1;
+    step->peak_bytes = described ? report->peak_bytes : scheduled > other ? scheduled : other;
+    step->fits = step->peak_bytes <= report->limit_bytes;
+    report->misfit_steps += step->fits ? 0 : 1;
+    if (step->peak_bytes > report->worst_peak_bytes) {
+        report->worst_peak_bytes = step->peak_bytes;
+        report->worst_step = step->step;
+    }
+}
+
 static void steps_measure(struct report *report, const struct report_parts *parts,
                           struct arena *arena)
 {
     struct step_report *steps = ARENA_ARRAY(arena, parts->step_count, struct step_report);
     const double tokens = tokens_per_step(parts->scenario);
     for (uint32_t i = 0; i < parts->step_count; i++) {
-        const double step_time_s = sim_time_seconds(parts->steps[i]->end);
+        const double step_time_s = sim_time_seconds(parts->steps[i].end);
         steps[i] = (struct step_report){
             .step = i + 1,
             .step_time_s = step_time_s,
@@ -109,6 +126,7 @@ static void steps_measure(struct report *report, const struct report_parts *part
             .dropped_ratio = parts->loads != NULL ? parts->loads[i].dropped_ratio : 0.0,
             .migrations = parts->loads != NULL ? parts->loads[i].migrations : 0,
         };
+        step_memory(report, parts, &steps[i], &parts->steps[i]);
         report->migrations += steps[i].migrations;
         report->mean_step_time_s += step_time_s / parts->step_count;
     }
@@ -116,6 +134,7 @@ static void steps_measure(struct report *report, const struct report_parts *part
                        ((double)parts->layout->world * report->peak_flop_per_s);
     report->steps = steps;
     report->step_count = parts->step_count;
+    report->fits = report->misfit_steps == 0;
 }
 
 static void loads_measure(struct report *report, const struct report_parts *parts)
@@ -128,7 +147,7 @@ static void loads_measure(struct report *report, const struct report_parts *part
     report->layer_dropped = parts->layer_dropped;
     report->layer_count = parts->model->layers + parts->model->spec->mtp_layers;
     report->balanced_step_time_s =
-        sim_time_seconds(parts->balanced_end > 0 ? parts->balanced_end : parts->steps[0]->end);
+        sim_time_seconds(parts->balanced != NULL ? parts->balanced->end : parts->timeline->end);
 }
 
 static bool plausible(const struct report *report, struct error_list *errors)
@@ -148,7 +167,7 @@ struct report *report_build(const struct report_parts *parts, struct arena *aren
                             struct error_list *errors)
 {
     ASSERT(parts->step_count >= 1);
-    const struct timeline *timeline = parts->steps[0];
+    const struct timeline *timeline = parts->timeline;
     struct report *report = ARENA_NEW(arena, struct report);
     report->scenario = parts->scenario;
     report->model = parts->model;
@@ -167,8 +186,8 @@ struct report *report_build(const struct report_parts *parts, struct arena *aren
         return NULL;
     }
     time_measure(report, parts, arena);
-    steps_measure(report, parts, arena);
     memory_measure(report, parts, arena);
+    steps_measure(report, parts, arena);
     notes_write(report, arena);
     verdict_write(report, parts, arena);
     return report;

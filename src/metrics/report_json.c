@@ -114,6 +114,8 @@ static void add_steps(cJSON *root, const struct report *report)
         add_number(row, "step_time_s", step->step_time_s);
         add_number(row, "mfu", step->mfu);
         add_number(row, "tokens_per_s", step->tokens_per_s);
+        add_number(row, "peak_bytes", step->peak_bytes);
+        cJSON_AddBoolToObject(row, "fits", step->fits);
         add_number(row, "load_max_over_mean", step->load_max_over_mean);
         add_number(row, "load_mean_max_over_mean", step->load_mean_max_over_mean);
         add_number(row, "dropped_ratio", step->dropped_ratio);

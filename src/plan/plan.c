@@ -181,20 +181,25 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     return plan;
 }
 
-const struct programs *plan_loads_change(const struct plan *plan,
-                                         const struct expert_loads *loads)
+const struct programs *plan_loads_change(const struct plan *plan, const struct expert_loads *loads,
+                                         uint32_t slot)
 {
     struct plan_builder *builder = plan->builder;
     const struct expert_loads *before = builder->own_ask.loads;
     ASSERT(before != NULL && loads->layers == before->layers && loads->draws == before->draws);
-    ASSERT(loads->positions == before->positions);
+    ASSERT(loads->positions == before->positions && slot < PLAN_LATER_MAX);
     builder->own_ask.loads = loads;
-    if (builder->later == NULL) {
-        builder->later = ARENA_NEW(builder->arena, struct programs);
-        *builder->later = *plan->programs;
-        sim_ranks_classes(builder, plan->stage_memory, builder->later);
+    struct later_step *later = &builder->later[slot];
+    if (later->programs == NULL) {
+        later->tables = ARENA_ARRAY(builder->arena, builder->table_count, struct class_table);
+        memcpy(later->tables, builder->tables, builder->table_count * sizeof *later->tables);
+        builder->tables = later->tables;
+        later->programs = ARENA_NEW(builder->arena, struct programs);
+        *later->programs = *plan->programs;
+        sim_ranks_classes(builder, plan->stage_memory, later->programs);
     } else {
+        builder->tables = later->tables;
         class_tables_fill(builder);
     }
-    return builder->later;
+    return later->programs;
 }

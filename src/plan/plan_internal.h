@@ -75,6 +75,12 @@ struct class_table {
     int64_t *deltas;
 };
 
+/* Programs of a step behind the first, and the tables that are filled for it. */
+struct later_step {
+    struct programs *programs; /* NULL: never used */
+    struct class_table *tables;
+};
+
 /* ---- Templates ---- */
 
 #define TEMPLATE_OPS_MAX   224
@@ -144,7 +150,7 @@ struct plan_builder {
     const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
     const bool *is_compute;   /* [duration]: read by compute ops */
     struct partition partition;
-    struct programs *later;    /* of the steps behind the first */
+    struct later_step later[PLAN_LATER_MAX];
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */

@@ -143,18 +143,20 @@ static const double *layer_dropped(const struct expert_loads *loads, struct aren
     return dropped;
 }
 
-static bool simulate(struct run *run, struct stepping *stepping, struct arena *arena,
-                     struct error_list *errors)
+/* scratch: of the routing, and for the length of the call. */
+static bool simulate(struct run *run, const struct run_options *options, struct arena *scratch,
+                     struct arena *arena, struct error_list *errors)
 {
     const struct scenario *scenario = run->scenario;
+    struct stepping stepping = {.options = options};
     const struct routing_ask routing_ask = {.scenario = scenario,
                                             .model = run->model,
                                             .cluster = run->cluster,
                                             .layout = run->layout,
-                                            .scratch = stepping->scratch};
-    if (!routing_build(&routing_ask, arena, errors, &stepping->routing))
+                                            .scratch = scratch};
+    if (!routing_build(&routing_ask, arena, errors, &stepping.routing))
         return false;
-    const struct expert_loads *loads = steps_first_loads(stepping, arena);
+    const struct expert_loads *loads = steps_first_loads(&stepping, arena);
     const double *dropped = layer_dropped(loads, arena);
     const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
     run->order = run->schedule->build(&ask, arena);
@@ -165,25 +167,25 @@ static bool simulate(struct run *run, struct stepping *stepping, struct arena *a
         .order = run->order,
         .loads = loads,
         /* Noise differs from rank to rank, so nothing folds. */
-        .ranks_all = stepping->options->ranks_all || scenario->noise.kernel_jitter > 0.0,
-        .unfused = stepping->options->unfused,
+        .ranks_all = options->ranks_all || scenario->noise.kernel_jitter > 0.0,
+        .unfused = options->unfused,
     };
     run->plan = programs_build(&plan_ask, arena);
     run->programs = run->plan->programs;
-    const struct timeline *const *steps = steps_run(run, stepping, arena);
-    run->timeline = steps[0];
+    const struct step_outcome *steps = steps_run(run, &stepping, &run->timeline, arena);
     const struct report_parts parts = {
         .scenario = scenario,
         .model = run->model,
         .cluster = run->cluster,
         .layout = run->layout,
         .plan = run->plan,
+        .timeline = run->timeline,
         .steps = steps,
-        .step_count = stepping->options->steps,
+        .step_count = options->steps,
         .ranks_all = plan_ask.ranks_all,
-        .loads = stepping->loads,
+        .loads = stepping.loads,
         .layer_dropped = dropped,
-        .balanced_end = loads != NULL ? steps_balanced_end(&plan_ask, stepping, arena) : 0,
+        .balanced = steps_balanced(&plan_ask, &stepping, arena),
     };
     run->report = report_build(&parts, arena, errors);
     return run->report != NULL;
@@ -197,9 +199,9 @@ bool run_simulate(struct run *run, const struct scenario *scenario,
     if (!run_prepare(run, scenario, arena, errors)) {
         return false;
     }
-    struct stepping stepping = {.options = options, .scratch = arena_create("step")};
-    const bool done = simulate(run, &stepping, arena, errors);
-    arena_destroy(stepping.scratch);
+    struct arena *scratch = arena_create("routing");
+    const bool done = simulate(run, options, scratch, arena, errors);
+    arena_destroy(scratch);
     if (done) {
         run->report->wall_s = run_clock_s() - started_s;
     }

@@ -2,8 +2,13 @@
  * steps.c - steps one after another: the loads of each, and the engine.
  *
  * Programs stay what they are; a step with other loads fills the tables of costs again. The
- * first step is kept whole for the report, later ones only with what a row of the report says.
+ * first step is kept whole for the report, of later ones what a row of the report says.
+ *
+ * Loads follow from step to step, but no load depends on a time: so the loads of some steps
+ * are drawn in order, and then these steps are simulated side by side. How many changes nothing.
  */
+#include <pthread.h>
+
 #include "run_internal.h"
 
 #include "stepsim/rng.h"
@@ -19,29 +24,19 @@ static const struct timeline *run_engine(const struct programs *programs,
     return timeline;
 }
 
-static const struct timeline *first_step(const struct programs *programs,
-                                         const struct run_options *options, struct arena *arena)
+static struct step_outcome outcome_of(const struct programs *programs,
+                                      const struct timeline *timeline)
 {
-    struct engine_options engine = options->engine;
-    engine.observe = options->observe_all ? OBSERVE_ALL : OBSERVE_CLASSES;
-    return run_engine(programs, &engine, arena);
+    struct step_outcome outcome = {.end = timeline->end};
+    for (uint32_t r = 0; r < programs->rank_count; r++) {
+        if (timeline->ranks[r].peak_bytes > outcome.peak_bytes) {
+            outcome.peak_bytes = timeline->ranks[r].peak_bytes;
+        }
+    }
+    return outcome;
 }
 
-static const struct timeline *later_step(const struct programs *programs,
-                                         const struct stepping *stepping, struct arena *arena)
-{
-    struct engine_options engine = stepping->options->engine;
-    engine.observe = OBSERVE_NONE;
-    arena_reset(stepping->scratch);
-    const struct timeline *whole = run_engine(programs, &engine, stepping->scratch);
-    struct timeline *kept = ARENA_NEW(arena, struct timeline);
-    *kept = (struct timeline){.end = whole->end,
-                              .ops = whole->ops,
-                              .events = whole->events,
-                              .digest = whole->digest,
-                              .event_digest = whole->event_digest};
-    return kept;
-}
+/* ---- Loads ---- */
 
 static struct step_loads loads_of(const struct expert_loads *loads)
 {
@@ -66,36 +61,119 @@ const struct expert_loads *steps_first_loads(struct stepping *stepping, struct a
     return loads;
 }
 
-const struct timeline *const *steps_run(const struct run *run, const struct stepping *stepping,
-                                        struct arena *arena)
+/* ---- Later steps ---- */
+
+/* One step that is being simulated; each has an arena of its own. */
+struct lane {
+    struct programs programs;
+    struct engine_options engine;
+    struct arena *scratch;
+    struct step_outcome outcome;
+    pthread_t thread;
+    bool threaded;
+};
+
+static void *run_lane(void *raw)
 {
-    const uint32_t count = stepping->options->steps;
-    const struct timeline **steps = ARENA_ARRAY(arena, count, const struct timeline *);
-    for (uint32_t i = 0; i < count; i++) {
-        struct programs programs = *run->programs;
-        if (i > 0 && stepping->routing != NULL) {
-            const struct expert_loads *loads = routing_step(stepping->routing, i);
-            programs = *plan_loads_change(run->plan, loads);
-            stepping->loads[i] = loads_of(loads);
-        } else if (i > 0 && programs.jitter_ppm == 0) {
-            steps[i] = steps[0];
-            continue;
-        }
-        programs.jitter_seed = rng_mix(run->programs->jitter_seed, i);
-        steps[i] = i == 0 ? first_step(&programs, stepping->options, arena)
-                          : later_step(&programs, stepping, arena);
-    }
-    return steps;
+    struct lane *lane = raw;
+    arena_reset(lane->scratch);
+    lane->outcome =
+        outcome_of(&lane->programs, run_engine(&lane->programs, &lane->engine, lane->scratch));
+    return NULL;
 }
 
-sim_time steps_balanced_end(const struct plan_ask *ask, const struct stepping *stepping,
-                            struct arena *arena)
+/* Steps from `step` on, one per lane. A thread that cannot be had is done without. */
+static void run_lanes(struct lane *lanes, uint32_t count)
 {
+    for (uint32_t i = 1; i < count; i++) {
+        lanes[i].threaded = pthread_create(&lanes[i].thread, NULL, run_lane, &lanes[i]) == 0;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || !lanes[i].threaded) {
+            run_lane(&lanes[i]);
+        }
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (lanes[i].threaded) {
+            pthread_join(lanes[i].thread, NULL);
+        }
+    }
+}
+
+static void fill_lane(const struct run *run, const struct stepping *stepping, struct lane *lane,
+                      uint32_t slot, uint32_t step)
+{
+    lane->programs = *run->programs;
+    if (stepping->routing != NULL) {
+        const struct expert_loads *loads = routing_step(stepping->routing, step);
+        lane->programs = *plan_loads_change(run->plan, loads, slot);
+        stepping->loads[step] = loads_of(loads);
+    }
+    lane->programs.jitter_seed = rng_mix(run->programs->jitter_seed, step);
+    lane->engine = stepping->options->engine;
+    lane->engine.observe = OBSERVE_NONE;
+}
+
+static void run_later(const struct run *run, const struct stepping *stepping,
+                      struct step_outcome *outcomes)
+{
+    struct lane lanes[PLAN_LATER_MAX] = {0};
+    uint32_t lane_count = stepping->options->jobs > 1 ? stepping->options->jobs : 1;
+    lane_count = lane_count < PLAN_LATER_MAX ? lane_count : PLAN_LATER_MAX;
+    for (uint32_t i = 0; i < lane_count; i++) {
+        lanes[i].scratch = arena_create("step");
+    }
+    for (uint32_t step = 1; step < stepping->options->steps;) {
+        const uint32_t left = stepping->options->steps - step;
+        const uint32_t count = left < lane_count ? left : lane_count;
+        for (uint32_t i = 0; i < count; i++) {
+            fill_lane(run, stepping, &lanes[i], i, step + i);
+        }
+        run_lanes(lanes, count);
+        for (uint32_t i = 0; i < count; i++) {
+            outcomes[step++] = lanes[i].outcome;
+        }
+    }
+    for (uint32_t i = 0; i < lane_count; i++) {
+        arena_destroy(lanes[i].scratch);
+    }
+}
+
+const struct step_outcome *steps_run(const struct run *run, const struct stepping *stepping,
+                                     const struct timeline **first, struct arena *arena)
+{
+    const struct run_options *options = stepping->options;
+    struct step_outcome *outcomes = ARENA_ARRAY(arena, options->steps, struct step_outcome);
+    struct engine_options engine = options->engine;
+    engine.observe = options->observe_all ? OBSERVE_ALL : OBSERVE_CLASSES;
+    struct programs programs = *run->programs;
+    programs.jitter_seed = rng_mix(run->programs->jitter_seed, 0);
+    *first = run_engine(&programs, &engine, arena);
+    outcomes[0] = outcome_of(&programs, *first);
+    if (stepping->routing != NULL || programs.jitter_ppm != 0) {
+        run_later(run, stepping, outcomes);
+        return outcomes;
+    }
+    for (uint32_t step = 1; step < options->steps; step++) {
+        outcomes[step] = outcomes[0];
+    }
+    return outcomes;
+}
+
+const struct step_outcome *steps_balanced(const struct plan_ask *ask,
+                                          const struct stepping *stepping, struct arena *arena)
+{
+    if (stepping->routing == NULL) {
+        return NULL;
+    }
+    struct arena *scratch = arena_create("balanced");
     struct plan_ask balanced = *ask;
-    struct arena *programs = arena_create("balanced");
-    balanced.loads = routing_even(stepping->routing, programs);
-    const struct plan *plan = programs_build(&balanced, programs);
-    const sim_time end = later_step(plan->programs, stepping, arena)->end;
-    arena_destroy(programs);
-    return end;
+    balanced.loads = routing_even(stepping->routing, scratch);
+    struct engine_options engine = stepping->options->engine;
+    engine.observe = OBSERVE_NONE;
+    const struct programs *programs = programs_build(&balanced, scratch)->programs;
+    struct step_outcome *outcome = ARENA_NEW(arena, struct step_outcome);
+    *outcome = outcome_of(programs, run_engine(programs, &engine, scratch));
+    arena_destroy(scratch);
+    return outcome;
 }
