@@ -5,8 +5,8 @@
  * Rows. A rank enters with `entry` tokens: its sequence shard, or with etp = tp and no
  * sequence parallelism all tokens of the tensor group. Balanced routing gives each rank
  * entry * top_k * etp rows: the number does not depend on ep. Loads that differ, drops and
- * padding are ratios to that (routing.h), which the plan applies. The experts hold their weights sharded over etp; the rows are then
- * gathered over the etp group.
+ * padding are ratios to that (routing.h), which the plan applies. The experts hold their
+ * weights sharded over etp; the rows are then gathered over the etp group.
  *
  * all-to-all dispatcher: every rank sends top_k copies of its tokens over the expert group.
  * all-gather dispatcher: every rank gets all tokens of the group and picks its own; the
