@@ -387,10 +387,11 @@ static const struct schema_row rows[] = {
      CHOICES(granularities), .fallback = "step", .meaning = "How often loads are drawn."},
     {ROW(SCHEMA_SWITCH, "moe.routing.replicas", moe.routing_independent_replicas),
      CHOICES(replica_modes), .fallback = "shared", .meaning = "For whom loads are drawn."},
-    {ROW(SCHEMA_UINT, "moe.routing.node_limit", moe.routing_nodes), RANGE(1, 100000), SKEWED,
+    {ROW(SCHEMA_UINT, "moe.routing.node_limit", moe.routing_nodes), RANGE(0, 100000),
+     .fallback = "0", SKEWED,
      .meaning = "Node-limited routing: the experts of a token are on at most so many nodes, so "
                 "that no node gets more than (nodes of the expert group) / node_limit times the "
-                "mean. What a node would get above that goes to the others."},
+                "mean. What a node would get above that goes to the others. 0: no limit."},
     {ROW(SCHEMA_UINT64, "moe.routing.seed", moe.routing_seed), .fallback = "1",
      .meaning = "Seed of the loads."},
     {ROW(SCHEMA_QUANTITY, "moe.routing.drift", moe.drift), .dimension = DIMENSION_RATIO,
