@@ -233,8 +233,6 @@ static const struct schema_choice networks[] = {
     {"fair_share", "Max-min sharing of every link that a transfer uses.", SHARING},
 };
 
-#define NO_SLOW_LINKS "links that differ from their level are not simulated"
-
 /* ---- Rows ---- */
 
 #undef SCHEMA_STRUCT
@@ -516,8 +514,10 @@ static const struct schema_row rows[] = {
      .meaning = "Ranks that compute slowly: rank, and factor on the time of its compute "
                 "operations."},
     {ROW(SCHEMA_ITEMS, "noise.slow_links", noise.slow_links), COUNTED(noise.slow_link_count),
-     .items = &slow_link_schema, .fallback = "[]", .pending = NO_SLOW_LINKS,
-     .meaning = "Links that carry less than their bandwidth."},
+     .items = &slow_link_schema, .fallback = "[]",
+     .meaning = "Links that carry less than their bandwidth: level, rank at its end, factor. A "
+                "collective over the level is as slow as its slowest member, a message as the "
+                "slower of its ends."},
 
     {ROW(SCHEMA_QUANTITY, "memory.reserve", memory.reserve_bytes), .dimension = DIMENSION_BYTES,
      RANGE(0, 1e15), .fallback = "1 GiB",

@@ -68,8 +68,10 @@ void plan_price_send(struct plan_builder *builder)
                                        .imbalance = 1.0,
                                        .span = builder->ask->graph->layout->pp_next};
     const struct collective_cost cost = plan_collective(builder, &ask);
-    builder->send_duration =
-        cost_table_duration(&builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    for (int peer = 0; peer < RANK_PEERS_MAX; peer++) {
+        builder->send_duration[peer] = cost_table_duration(
+            &builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    }
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->send_bytes += cost.sent_bytes[level];
     }
@@ -128,10 +130,12 @@ static double stage_logits(const struct op_graph *graph, uint32_t stage)
     return one * passes;
 }
 
-const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena)
+static struct plan_builder *builder_create(const struct plan_ask *ask, struct arena *arena,
+                                           const struct plan_builder *like)
 {
     const struct layout *layout = ask->graph->layout;
     struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
+    builder->like = like;
     builder->own_ask = *ask;
     builder->ask = &builder->own_ask;
     builder->arena = arena;
@@ -145,6 +149,28 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     plan_price_send(builder);
     templates_build(builder);
     messages_number(builder);
+    return builder;
+}
+
+struct plan_builder *plan_reprice(const struct plan_builder *like, const struct cluster *cluster)
+{
+    struct plan_ask ask = *like->ask;
+    ask.cluster = cluster;
+    struct plan_builder *builder = builder_create(&ask, like->arena, like);
+    const uint32_t stages = ask.graph->layout->pp;
+    struct program *programs = ARENA_ARRAY(like->arena, stages, struct program);
+    for (uint32_t stage = 0; stage < stages; stage++) {
+        write_stage(builder, stage, &programs[stage]);
+    }
+    ASSERT(builder->costs.duration_count == like->costs.duration_count);
+    ASSERT(builder->rows_duration_count == like->rows_duration_count);
+    return builder;
+}
+
+const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena)
+{
+    const struct layout *layout = ask->graph->layout;
+    struct plan_builder *builder = builder_create(ask, arena, NULL);
     struct program *stages = ARENA_ARRAY(arena, layout->pp, struct program);
     struct stage_memory *memory = ARENA_ARRAY(arena, layout->pp, struct stage_memory);
     double *logits = ARENA_ARRAY(arena, layout->pp, double);

@@ -71,6 +71,9 @@ struct rows_move {
 struct class_table {
     uint32_t position;  /* among the expert loads; 0 without */
     int64_t factor_ppm; /* on compute time, millionths */
+    /* Repriced builders for slow links: the rank's own, and those of whom it sends to. NO_INDEX:
+     * the links are as their levels say. */
+    uint32_t links, peer_links[RANK_PEERS_MAX];
     sim_time *durations;
     int64_t *deltas;
 };
@@ -149,12 +152,14 @@ struct plan_builder {
     uint32_t table_count, table_capacity;
     const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
     const bool *is_compute;   /* [duration]: read by compute ops */
+    struct plan_builder **repriced; /* one for each set of slow links that a rank has */
     struct partition partition;
     struct later_step later[PLAN_LATER_MAX];
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
-    uint32_t send_duration;    /* of a message between neighbouring stages */
+    const struct plan_builder *like; /* repriced: the builder with the same programs */
+    uint32_t send_duration[RANK_PEERS_MAX]; /* of a message to the next, previous stage */
     double send_bytes;
     double *sent_bytes;                                    /* [stage][CAUSE_COUNT] */
     double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
@@ -167,6 +172,9 @@ void templates_build(struct plan_builder *builder);
 struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
                              bool recompute, enum template_kind which);
 
+/* The same programs with the links of another cluster: only durations differ. */
+struct plan_builder *plan_reprice(const struct plan_builder *builder,
+                                  const struct cluster *cluster);
 /* Factor on compute that grows with the number of devices. */
 double plan_growth(const struct plan_ask *ask);
 /* Bytes of memory that a pass of a block takes at its start and gives back at its end. */

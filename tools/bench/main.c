@@ -4,8 +4,8 @@
  *     stepsim_bench [engine] [headline] [hold] [steps] [scale]
  *
  * Without arguments it runs all parts. Every figure is the best of several runs (scale and
- * steps: of one); hold and engine count processor time, headline the wall clock. Nothing is written
- * to any file.
+ * steps: of one); hold and engine count processor time, headline the wall clock. Nothing is
+ * written to any file.
  */
 #include "bench.h"
 
