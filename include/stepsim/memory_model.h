@@ -30,6 +30,9 @@ struct stage_memory {
 struct param_count memory_model_params(const struct op_graph *graph, uint32_t stage,
                                        uint32_t chunk);
 
+/* Parameters of the experts of one chunk that placement replicate_hot puts on every rank. */
+double memory_model_replicas(const struct op_graph *graph, uint32_t stage, uint32_t chunk);
+
 /* Memory of one rank of `stage`. */
 struct stage_memory memory_model_stage(const struct op_graph *graph, uint32_t stage);
 

@@ -17,6 +17,8 @@
 #include "stepsim/routing.h"
 #include "stepsim/schedule.h"
 
+struct plan_builder;
+
 struct plan_ask {
     const struct op_graph *graph;
     const struct cluster *cluster;
@@ -38,6 +40,12 @@ struct plan {
     const double *forward_flop, *recompute_flop;
     const struct stage_memory *stage_memory; /* per stage */
     const double *logits_bytes;  /* per stage: logits kept from the loss to its backward */
+    /* Per stage: FLOPs of all passes that grow with the routed rows, at perfect balance. */
+    const double *rows_flop;
+    /* With unequal loads [programs->duration_count]: what each duration is at perfect balance,
+     * migrations 0; else NULL. */
+    const sim_time *balanced_ps;
+    struct plan_builder *builder; /* of src/plan */
 };
 
 const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena);
@@ -65,6 +73,13 @@ struct plan_bound_ask {
  * NULL where nothing was; it lives in the arena. */
 struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
                                    const struct plan_costs **costs, struct arena *arena);
+/* The same programs with the costs of other loads of the same shape, for a later step. There is
+ * room for PLAN_LATER_MAX steps at a time: the next call with the same slot overwrites its
+ * programs, plan->programs keeps those of the first step. The plan must have been built with
+ * loads. */
+#define PLAN_LATER_MAX 16
+const struct programs *plan_loads_change(const struct plan *plan, const struct expert_loads *loads,
+                                         uint32_t slot);
 
 /* ---- One op alone, for explain ---- */
 

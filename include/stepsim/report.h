@@ -7,7 +7,9 @@
  * are integer picoseconds that sum to the step, each picosecond counted once: by the op on
  * the compute stream if it is busy, else by the first of tp, ep, cp, dp, swap, pp that has a
  * running op on that rank (a message runs only while it is on the wire), else as imbalance
- * if the rank waits for a collective of its own stage, else as bubble.
+ * if the rank waits for a collective of its own stage, else as bubble. Under unequal expert
+ * loads imbalance is what perfect balance would take off the step: the extra time of heavier
+ * experts and exchanges of this rank, its waits for others, and of the bubble what is left.
  *
  * Of several simulated steps the report describes the first; `steps` has a row for each.
  *
@@ -49,7 +51,9 @@ struct stage_report {
 struct step_report {
     uint32_t step;
     double step_time_s, mfu, tokens_per_s;
-    double load_max_over_mean, dropped_ratio;
+    double peak_bytes; /* of the fullest stage */
+    bool fits;
+    double load_max_over_mean, load_mean_max_over_mean, dropped_ratio;
     uint32_t migrations;
 };
 
@@ -76,10 +80,18 @@ struct report {
     uint32_t stage_count;
     uint32_t peak_stage;
     double peak_bytes, limit_bytes, headroom_bytes;
-    bool fits;
+    bool fits; /* every simulated step; the figures above are of the first one */
+    uint32_t misfit_steps, worst_step;
+    double worst_peak_bytes;    /* of all simulated steps, in worst_step */
+    double balanced_peak_bytes; /* of the first step under perfect balance */
     /* experts */
     double load_max_over_mean, dropped_ratio;
-    uint32_t migrations;
+    double load_mean_max_over_mean, padded_ratio;
+    uint32_t migrations;          /* of all steps */
+    const double *layer_dropped;  /* [layer_count] dropped share of each layer, NULL: none */
+    uint32_t layer_count;
+    double balanced_step_time_s;  /* what perfect balance would take */
+    double mean_step_time_s, mean_mfu; /* over all steps */
     /* steps */
     const struct step_report *steps;
     uint32_t step_count;
@@ -95,6 +107,19 @@ struct report {
     double anchor_ratio; /* measured over predicted given by the user, 0: none */
 };
 
+/* Expert loads of one step. */
+struct step_loads {
+    double max_over_mean, mean_max_over_mean; /* of devices, see routing.h */
+    double dropped_ratio, padded_ratio, rows_mean;
+    uint32_t migrations;
+};
+
+/* What of a step every row says. */
+struct step_outcome {
+    sim_time end;
+    int64_t peak_bytes; /* of the fullest rank while the schedule runs */
+};
+
 /* What a report is made from; all of it must outlive the report. */
 struct report_parts {
     const struct scenario *scenario;
@@ -102,9 +127,13 @@ struct report_parts {
     const struct cluster *cluster;
     const struct layout *layout;
     const struct plan *plan;
-    const struct timeline *const *steps; /* step_count timelines; the first one is described */
+    const struct timeline *timeline;   /* of the first step, which is described */
+    const struct step_outcome *steps;  /* [step_count] */
     uint32_t step_count;
     bool ranks_all;
+    const struct step_loads *loads; /* [step_count]; NULL: balanced */
+    const double *layer_dropped;    /* of the first step, [layers with MTP]; NULL: none */
+    const struct step_outcome *balanced; /* the first step under perfect balance; NULL: it is */
 };
 
 /*

@@ -14,6 +14,7 @@
 struct run_options {
     bool ranks_all;         /* --ranks all */
     uint32_t steps;         /* --steps, at least 1 */
+    uint32_t jobs;          /* steps simulated at the same time; 0 and 1: one */
     bool unfused;           /* test: no fusion of compute ops; same digest */
     bool observe_all;       /* every rank's op times, for traces */
     double started_s;       /* run_clock_s() before loading, for wall_s; 0: the call itself */

@@ -249,9 +249,13 @@ struct moe_run_spec {
     double zipf_s, dirichlet_alpha, load_max_over_mean;
     const char *load_file;
     bool routing_per_microbatch, routing_independent_replicas;
+    uint32_t routing_hot;    /* hot_experts, spread_heat: how many are hot */
+    uint32_t routing_period; /* rotating_hotspot, burst: steps */
+    uint32_t routing_nodes; /* nodes that hold all experts of a token; 0: no limit */
     uint64_t routing_seed;
-    double drift;    /* share of load that moves per step, 0..1 */
-    double aux_loss; /* 0: none; narrows the distribution */
+    double drift;          /* share of load that moves per step, 0..1 */
+    double aux_loss;       /* 0: none; narrows the distribution */
+    double aux_loss_steps; /* time constant of the narrowing; 0: done before the first step */
     bool aux_loss_ep_group;
     /* placement */
     const char *placement;         /* "static", "random", "greedy", "dynamic", "replicate_hot" */

@@ -1,6 +1,7 @@
 /* cmd_simulate.c - one scenario from file to answer. */
 #include <cjson/cJSON.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "advice_print.h"
 #include "cli_internal.h"
@@ -17,7 +18,7 @@ struct simulate_values {
     const char *ranks, *anchor;
     const char *db, *emit;
     struct simulate_files files;
-    struct option_count steps, seed;
+    struct option_count steps, jobs, seed;
     bool json, require_fit, gantt;
 };
 
@@ -55,6 +56,15 @@ static const struct option_row option_rows[] = {
              "answers agree to the picosecond",
      .offset = AT(ranks),
      .words = ranks_words,
+     .group = "Simulation"},
+    {.name = "jobs",
+     .kind = OPTION_COUNT,
+     .argument = "N",
+     .help = "steps that are simulated at the same time; as many as processors if left out. The "
+             "answer is the same",
+     .offset = AT(jobs),
+     .minimum = 1,
+     .maximum = 1024,
      .group = "Simulation"},
     {.name = "anchor",
      .kind = OPTION_TEXT,
@@ -147,6 +157,15 @@ static void add_anchor(struct cli *cli, struct report *report, double ratio)
     report->anchor_ratio = ratio;
 }
 
+static uint32_t job_count(const struct option_count *jobs)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    if (jobs->given) {
+        return (uint32_t)jobs->value;
+    }
+    return processors > 0 ? (uint32_t)processors : 1;
+}
+
 /* The report; and when it does not fit, what would. */
 static void print_answer(struct cli *cli, const struct simulate_values *values,
                          const struct run *result)
@@ -195,6 +214,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     struct run_options options = {
         .ranks_all = values->ranks != NULL && strcmp(values->ranks, "all") == 0,
         .steps = values->steps.given ? (uint32_t)values->steps.value : 1,
+        .jobs = job_count(&values->jobs),
     };
     options.observe_all = options.ranks_all && values->files.trace != NULL;
     const double ratio = values->anchor != NULL ? anchor_ratio(cli, values, path, &options) : 0.0;

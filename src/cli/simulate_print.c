@@ -188,14 +188,44 @@ static void print_steps(struct cli *cli, const struct report *report)
     table_column(table, "TIME", TABLE_RIGHT);
     table_column(table, "MFU", TABLE_RIGHT);
     table_column(table, "TOKENS/S", TABLE_RIGHT);
+    table_column(table, "MAX/MEAN", TABLE_RIGHT);
+    table_column(table, "DROPPED", TABLE_RIGHT);
+    table_column(table, "MIGRATIONS", TABLE_RIGHT);
     for (uint32_t i = 0; i < report->step_count; i++) {
         table_row(table);
         table_cell(table, "%u", report->steps[i].step);
         table_cell(table, "%s", text_duration(cli->arena, report->steps[i].step_time_s));
         table_cell(table, "%.2f %%", report->steps[i].mfu * 100.0);
         table_cell(table, "%s", count_text(cli, report->steps[i].tokens_per_s));
+        table_cell(table, "%.3f", report->steps[i].load_mean_max_over_mean);
+        table_cell(table, "%.2f %%", report->steps[i].dropped_ratio * 100.0);
+        table_cell(table, "%u", report->steps[i].migrations);
     }
     table_print(table, 2);
+    printf("  Mean over the steps: %s, MFU %.2f %%. MAX/MEAN is the load of the heaviest rank, "
+           "mean over layers.\n  Largest peak %s in step %u; %u of %u steps do not fit.\n",
+           text_duration(cli->arena, report->mean_step_time_s), report->mean_mfu * 100.0,
+           text_gib(cli->arena, report->worst_peak_bytes), report->worst_step,
+           report->misfit_steps, report->step_count);
+}
+
+/* Loads of the first step, where experts are not equal. */
+static void print_experts(struct cli *cli, const struct report *report)
+{
+    if (report->load_max_over_mean <= 1.0 && report->dropped_ratio <= 0.0 &&
+        report->padded_ratio <= 0.0)
+        return;
+    print_heading(cli, "Expert loads");
+    printf("  Heaviest rank over the mean: %.3f on average over layers, %.3f in the worst layer.\n"
+           "  Perfect balance would take %s per step and %s of memory, not %s.\n",
+           report->load_mean_max_over_mean, report->load_max_over_mean,
+           text_duration(cli->arena, report->balanced_step_time_s),
+           text_gib(cli->arena, report->balanced_peak_bytes),
+           text_gib(cli->arena, report->peak_bytes));
+    if (report->dropped_ratio > 0.0 || report->padded_ratio > 0.0)
+        printf("  Dropped %.2f %% of the routed tokens; %.2f %% of the computed rows are "
+               "padding.\n",
+               report->dropped_ratio * 100.0, report->padded_ratio * 100.0);
 }
 
 /* Keys of the scenario by origin, "key: value, ...". */
@@ -273,6 +303,7 @@ void simulate_print(struct cli *cli, const struct run *run)
     simulate_print_time(cli, report);
     print_communication(cli, report);
     print_memory(cli, report);
+    print_experts(cli, report);
     print_steps(cli, report);
     print_verdict(cli, report);
     print_origins(cli, report->scenario, ORIGIN_SET, "Set on the command line");

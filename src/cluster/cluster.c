@@ -7,6 +7,8 @@
  */
 #include "stepsim/cluster.h"
 
+#include <string.h>
+
 static const char *level_key(const struct error_list *errors, uint32_t level, const char *leaf)
 {
     return arena_printf(errors->arena, "cluster.levels.%u.%s", level, leaf);
@@ -84,6 +86,45 @@ static void check_slow_ranks(const struct scenario *scenario, struct error_list 
     }
 }
 
+static bool level_is_used(const struct scenario *scenario, const char *name)
+{
+    const struct cluster_spec *spec = &scenario->cluster;
+    for (uint32_t i = 0; i < spec->level_count; i++) {
+        if (strcmp(spec->levels[i].name, name) == 0)
+            return true;
+        if (spec->levels[i].size == 0 || spec->levels[i].size >= scenario->devices)
+            break;
+    }
+    return false;
+}
+
+/* Slow links hang on ranks and levels that exist, each once. */
+static void check_slow_links(const struct scenario *scenario, struct error_list *errors)
+{
+    const char *key = "noise.slow_links";
+    const struct noise_spec *noise = &scenario->noise;
+    const struct location at = scenario_at(scenario, key);
+    for (uint32_t i = 0; i < noise->slow_link_count; i++) {
+        const struct slow_link *slow = &noise->slow_links[i];
+        if (slow->rank >= scenario->devices)
+            error_add(errors, ERROR_out_of_range, at, key,
+                      "there is no rank %u: %u devices have the ranks 0 to %u", slow->rank,
+                      scenario->devices, scenario->devices - 1);
+        if (!level_is_used(scenario, slow->level))
+            error_add(errors, ERROR_unknown_name, at, key,
+                      "%u devices of %s use no level \"%s\"; the innermost is \"%s\"",
+                      scenario->devices, scenario->cluster.name, slow->level,
+                      scenario->cluster.levels[0].name);
+        for (uint32_t j = 0; j < i; j++) {
+            if (noise->slow_links[j].rank == slow->rank &&
+                strcmp(noise->slow_links[j].level, slow->level) == 0)
+                error_add(errors, ERROR_conflicting_keys, at, key,
+                          "the link of rank %u to level %s is listed twice", slow->rank,
+                          slow->level);
+        }
+    }
+}
+
 const struct cluster *cluster_build(const struct scenario *scenario, struct arena *arena,
                                     struct error_list *errors)
 {
@@ -100,6 +141,7 @@ const struct cluster *cluster_build(const struct scenario *scenario, struct aren
     check_devices(scenario, errors);
     check_node(scenario, errors);
     check_slow_ranks(scenario, errors);
+    check_slow_links(scenario, errors);
     if (errors->count > before)
         return NULL;
 

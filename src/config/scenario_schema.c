@@ -111,31 +111,37 @@ static const struct schema_choice exchanges[] = {
                                NULL},
 };
 
-#define DROPPING "dropping and padding of tokens is not simulated"
 static const struct schema_choice policies[] = {
     [POLICY_DROPLESS] = {"dropless", "Every expert takes all of its tokens.", NULL},
-    [POLICY_DROP] = {"drop", "Tokens above the capacity are dropped.", DROPPING},
-    [POLICY_DROP_AND_PAD] = {"drop_and_pad", "Dropped above the capacity, padded up to it.",
-                             DROPPING},
+    [POLICY_DROP] = {"drop", "Tokens above the capacity are dropped.", NULL},
+    [POLICY_DROP_AND_PAD] = {"drop_and_pad",
+                             "Dropped above the capacity, padded up to it: padding counts in HFU, "
+                             "not in MFU.",
+                             NULL},
 };
 
-#define UNEQUAL "unequal expert loads are not simulated"
 static const struct schema_choice loads[] = {
     {"balanced", "Every expert receives the same number of tokens.", NULL},
-    {"zipf", "Load of the i-th expert falls as i^-s.", UNEQUAL},
-    {"dirichlet", "Loads drawn from a Dirichlet distribution with parameter alpha.", UNEQUAL},
-    {"histogram", "Loads read from a file of tokens per layer and expert.", UNEQUAL},
-    {"hot_experts", "A few experts receive max_over_mean times the mean.", UNEQUAL},
-    {"hot_rank", "All experts of one rank are hot.", UNEQUAL},
-    {"spread_heat", "Hot experts lie on different ranks.", UNEQUAL},
-    {"ragged_source", "Source ranks send different numbers of tokens.", UNEQUAL},
-    {"empty_rank", "One rank receives nothing.", UNEQUAL},
-    {"rotating_hotspot", "The hot expert moves from step to step.", UNEQUAL},
-    {"burst", "Balanced, with single steps of heavy skew.", UNEQUAL},
+    {"zipf", "Load of the i-th expert falls as i^-s; each layer has its own order.", NULL},
+    {"dirichlet", "Loads drawn from a Dirichlet distribution with parameter alpha.", NULL},
+    {"histogram", "Loads read from a file of tokens per layer and expert.", NULL},
+    {"hot_experts", "`hot` experts of each layer receive max_over_mean times the mean each.", NULL},
+    {"hot_rank", "All experts of one rank, the same in every layer, receive max_over_mean times "
+                 "the mean: the load of the heaviest rank is stated directly.", NULL},
+    {"spread_heat", "Like hot_experts, each hot expert on a rank of its own.", NULL},
+    {"ragged_source", "Experts are balanced; one source rank sends max_over_mean times the mean "
+                      "tokens, the others share the rest.", NULL},
+    {"empty_rank", "The experts of one rank receive nothing, the others share it.", NULL},
+    {"rotating_hotspot", "Like hot_rank; every `period` steps the next rank is hot.", NULL},
+    {"burst", "Balanced, but every `period`-th step is a hot_rank step.", NULL},
 };
 #define LOAD_ZIPF      (1u << 1)
 #define LOAD_DIRICHLET (1u << 2)
 #define LOAD_HISTOGRAM (1u << 3)
+#define LOAD_HOT       (1u << 4 | 1u << 6)           /* hot_experts, spread_heat */
+#define LOAD_PERIODIC  (1u << 9 | 1u << 10)          /* rotating_hotspot, burst */
+#define LOAD_STATED    (LOAD_HOT | LOAD_PERIODIC | 1u << 5 | 1u << 7)
+#define LOAD_DRIFTS    (LOAD_ZIPF | LOAD_DIRICHLET | LOAD_HOT | 1u << 5 | 1u << 8)
 
 static const struct schema_choice granularities[] = {
     {"step", "Loads are drawn once per step.", NULL},
@@ -147,13 +153,14 @@ static const struct schema_choice replica_modes[] = {
     {"independent", "Each replica draws its own.", NULL},
 };
 
-#define MOVING "placement of experts other than by number is not simulated"
 static const struct schema_choice placements[] = {
     {"static", "Experts lie on the ranks in the order of their numbers.", NULL},
-    {"random", "Static, in a seeded random order.", MOVING},
-    {"greedy", "Static, by a load known beforehand.", MOVING},
-    {"dynamic", "Planned anew from predicted loads, with migration.", MOVING},
-    {"replicate_hot", "Every rank holds the hottest experts as well.", MOVING},
+    {"random", "Static, in a seeded random order.", NULL},
+    {"greedy", "Static, by the loads of the first step, known beforehand: the heaviest expert "
+               "first, each to the lightest rank.", NULL},
+    {"dynamic", "Planned anew from predicted loads; weights and optimizer states migrate at the "
+                "end of the step.", NULL},
+    {"replicate_hot", "Every rank holds the hottest experts of the first step as well.", NULL},
 };
 #define PLACEMENT_DYNAMIC   (1u << 3)
 #define PLACEMENT_REPLICATE (1u << 4)
@@ -228,8 +235,6 @@ static const struct schema_choice networks[] = {
     {"ports", "Every step of an algorithm; sending and receiving ports serialise.", SHARING},
     {"fair_share", "Max-min sharing of every link that a transfer uses.", SHARING},
 };
-
-#define NO_SLOW_LINKS "links that differ from their level are not simulated"
 
 /* ---- Rows ---- */
 
@@ -363,24 +368,49 @@ static const struct schema_row rows[] = {
      RANGE(1e-3, 1e6), REQUIRED("4"), WHEN("moe.routing.load", LOAD_DIRICHLET),
      .meaning = "Concentration: small is uneven."},
     {ROW(SCHEMA_QUANTITY, "moe.routing.max_over_mean", moe.load_max_over_mean),
-     .dimension = DIMENSION_RATIO, RANGE(1, 1e6), .example = "2.5", SKEWED,
-     .meaning = "Load of the fullest expert over the mean."},
+     .dimension = DIMENSION_RATIO, RANGE(1, 1e6), REQUIRED("2.5"),
+     WHEN("moe.routing.load", LOAD_STATED),
+     .meaning = "Load of what is hot over the mean: of an expert for hot_experts and spread_heat, "
+                "of a rank for hot_rank, rotating_hotspot and burst, of a sender for "
+                "ragged_source."},
+    {ROW(SCHEMA_UINT, "moe.routing.hot", moe.routing_hot), RANGE(1, 1000000), REQUIRED("4"),
+     WHEN("moe.routing.load", LOAD_HOT), .meaning = "Experts of a layer that are hot."},
+    {ROW(SCHEMA_UINT, "moe.routing.period", moe.routing_period), RANGE(1, 1000000),
+     .fallback = "10", WHEN("moe.routing.load", LOAD_PERIODIC),
+     .meaning = "Steps until the hot rank changes, or from burst to burst."},
     {ROW(SCHEMA_STRING, "moe.routing.file", moe.load_file), REQUIRED("loads.csv"),
      WHEN("moe.routing.load", LOAD_HISTOGRAM),
-     .meaning = "Tokens per layer and expert, CSV or JSON."},
+     .meaning = "Tokens per layer and expert: CSV with the columns layer, expert, tokens and, if "
+                "wished, step; or a JSON array [step][layer][expert] or [layer][expert] over the "
+                "MoE layers. A relative path starts from the folder of the scenario. Steps "
+                "beyond the last begin again with the first."},
     {ROW(SCHEMA_SWITCH, "moe.routing.granularity", moe.routing_per_microbatch),
      CHOICES(granularities), .fallback = "step", .meaning = "How often loads are drawn."},
     {ROW(SCHEMA_SWITCH, "moe.routing.replicas", moe.routing_independent_replicas),
      CHOICES(replica_modes), .fallback = "shared", .meaning = "For whom loads are drawn."},
+    {ROW(SCHEMA_UINT, "moe.routing.node_limit", moe.routing_nodes), RANGE(0, 100000),
+     .fallback = "0", SKEWED,
+     .meaning = "Node-limited routing: the experts of a token are on at most so many nodes, so "
+                "that no node gets more than (nodes of the expert group) / node_limit times the "
+                "mean. What a node would get above that goes to the others. 0: no limit."},
     {ROW(SCHEMA_UINT64, "moe.routing.seed", moe.routing_seed), .fallback = "1",
      .meaning = "Seed of the loads."},
     {ROW(SCHEMA_QUANTITY, "moe.routing.drift", moe.drift), .dimension = DIMENSION_RATIO,
-     RANGE(0, 1), .fallback = "0", SKEWED, .meaning = "Share of the load that moves per step."},
+     RANGE(0, 1), .fallback = "0", WHEN("moe.routing.load", LOAD_DRIFTS),
+     .meaning = "Share of a layer's load that moves to another expert from step to step: pairs of "
+                "experts exchange their loads, so that the shape stays."},
     {ROW(SCHEMA_QUANTITY, "moe.routing.aux_loss", moe.aux_loss), .dimension = DIMENSION_NUMBER,
      RANGE(0, 1000), .fallback = "0", SKEWED,
-     .meaning = "Strength of the auxiliary loss, which narrows the distribution; 0 for none."},
+     .meaning = "Strength a of the auxiliary loss: the excess of every load over the mean settles "
+                "at 1/(1+a) of what was drawn; 0 for none."},
+    {ROW(SCHEMA_QUANTITY, "moe.routing.aux_loss_steps", moe.aux_loss_steps),
+     .dimension = DIMENSION_NUMBER, RANGE(0, 1e9), .fallback = "0", SKEWED,
+     .meaning = "Time constant, in steps, with which the auxiliary loss narrows the loads; 0: they "
+                "are narrow from the first step."},
     {ROW(SCHEMA_BOOL, "moe.routing.aux_loss_ep_group", moe.aux_loss_ep_group), .fallback = "false",
-     SKEWED, .meaning = "The auxiliary loss balances each expert group alone."},
+     SKEWED,
+     .meaning = "The auxiliary loss balances each expert group alone; else only what the replicas "
+                "(and microbatches) have in common. No difference while they share their loads."},
     {ROW(SCHEMA_WORD, "moe.placement.kind", moe.placement), CHOICES(placements),
      .flags = SCHEMA_SHORTHAND, .fallback = "static", .meaning = "Which rank holds which expert."},
     {ROW(SCHEMA_WORD, "moe.placement.predict", moe.placement_predict), CHOICES(predictors),
@@ -490,8 +520,10 @@ static const struct schema_row rows[] = {
      .meaning = "Ranks that compute slowly: rank, and factor on the time of its compute "
                 "operations."},
     {ROW(SCHEMA_ITEMS, "noise.slow_links", noise.slow_links), COUNTED(noise.slow_link_count),
-     .items = &slow_link_schema, .fallback = "[]", .pending = NO_SLOW_LINKS,
-     .meaning = "Links that carry less than their bandwidth."},
+     .items = &slow_link_schema, .fallback = "[]",
+     .meaning = "Links that carry less than their bandwidth: level, rank at its end, factor. A "
+                "collective over the level is as slow as its slowest member, a message as the "
+                "slower of its ends."},
 
     {ROW(SCHEMA_QUANTITY, "memory.reserve", memory.reserve_bytes), .dimension = DIMENSION_BYTES,
      RANGE(0, 1e15), .fallback = "1 GiB",

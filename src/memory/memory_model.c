@@ -26,6 +26,34 @@ static double element_bytes(enum precision precision)
     return 0.0;
 }
 
+/* Experts of a layer that a rank holds besides its own: of the replicated ones it owns its
+ * share already. */
+static double foreign_experts(const struct op_graph *graph)
+{
+    const struct moe_run_spec *moe = &graph->scenario->moe;
+    if (moe->placement == NULL || strcmp(moe->placement, "replicate_hot") != 0)
+        return 0.0;
+    return (double)moe->placement_hot * (1.0 - 1.0 / (double)graph->layout->ep);
+}
+
+/* Parameters of one expert on one rank. */
+static double expert_params(const struct op_graph *graph, enum block_kind kind)
+{
+    const struct layout *layout = graph->layout;
+    const double experts = (double)layout->experts_per_rank * (double)layout->ep;
+    return experts > 0.0 ? graph->model->block_params[kind].expert / experts / (double)layout->etp
+                         : 0.0;
+}
+
+double memory_model_replicas(const struct op_graph *graph, uint32_t stage, uint32_t chunk)
+{
+    const struct layout_chunk *slots = &graph->layout->chunks[stage * graph->layout->vpp + chunk];
+    double params = (double)slots->mtp * expert_params(graph, BLOCK_MTP);
+    for (uint32_t i = 0; i < slots->layer_count; i++)
+        params += expert_params(graph, graph->model->layer_kind[slots->first_layer + i]);
+    return params * (double)graph->scenario->moe.placement_hot;
+}
+
 static void add_block(const struct op_graph *graph, enum block_kind kind, double times,
                       struct param_count *sum)
 {
@@ -34,6 +62,7 @@ static void add_block(const struct op_graph *graph, enum block_kind kind, double
     sum->tp_sharded += times * block->tp_sharded / (double)layout->tp;
     sum->tp_replicated += times * block->tp_replicated;
     sum->expert += times * block->expert / (double)(layout->ep * layout->etp);
+    sum->expert += times * expert_params(graph, kind) * foreign_experts(graph);
 }
 
 static void chunk_params(const struct op_graph *graph, const struct layout_chunk *chunk,

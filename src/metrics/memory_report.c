@@ -143,7 +143,7 @@ static double logits_at_peak(const struct report_parts *parts, uint32_t stage,
 static struct stage_report stage_in_schedule(const struct report_parts *parts, uint32_t stage)
 {
     const struct programs *programs = parts->plan->programs;
-    const struct timeline *timeline = parts->steps[0];
+    const struct timeline *timeline = parts->timeline;
     const struct stage_memory *fixed = &parts->plan->stage_memory[stage];
     const struct rank_result *rank = fullest_rank(programs, timeline, stage);
     const double static_bytes =
@@ -201,6 +201,17 @@ static void stage_other_moments(struct stage_report *stage, const struct stage_m
     }
 }
 
+double memory_other_peak(const struct report_parts *parts)
+{
+    double peak = 0.0;
+    for (uint32_t s = 0; s < parts->layout->pp; s++) {
+        struct stage_report stage = {0};
+        stage_other_moments(&stage, &parts->plan->stage_memory[s]);
+        peak = stage.peak_bytes > peak ? stage.peak_bytes : peak;
+    }
+    return peak;
+}
+
 static void stage_check(const struct stage_report *stage)
 {
     const double sum = stage->weights + stage->gradients + stage->optimizer + stage->activations +
@@ -232,4 +243,10 @@ void memory_measure(struct report *report, const struct report_parts *parts, str
     report->limit_bytes = usable_bytes - parts->scenario->memory.require_headroom_bytes;
     report->headroom_bytes = report->limit_bytes - report->peak_bytes;
     report->fits = report->headroom_bytes >= 0.0;
+    report->balanced_peak_bytes = report->peak_bytes;
+    if (parts->balanced != NULL) {
+        const double scheduled = (double)parts->balanced->peak_bytes;
+        const double other = memory_other_peak(parts);
+        report->balanced_peak_bytes = scheduled > other ? scheduled : other;
+    }
 }

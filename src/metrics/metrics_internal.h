@@ -14,6 +14,7 @@
 struct sweep_slice {
     sim_time from, until; /* from < until */
     const struct program_op *running[STREAM_COUNT];
+    sim_time length[STREAM_COUNT]; /* of a running op: what its duration turned out to be */
     /* A collective among ranks of this stage that has arrived and waits for the others. */
     bool waits_for_group;
 };
@@ -21,6 +22,7 @@ struct sweep_slice {
 struct sweep {
     const struct programs *programs;
     const struct program *program;
+    const sim_time *durations_ps; /* of the class of the rank */
     const struct observed_rank *times;
     const sim_time *transfer_ps; /* per recv ordinal: how long its message is on the wire */
     sim_time now, end;
@@ -46,8 +48,15 @@ extern const enum time_cause cause_priority[CAUSE_PRIORITY_COUNT];
 /* Is it one of them: communication or a copy. */
 bool cause_is_comm(enum time_cause cause);
 
-/* Adds one slice to share_ps[CAUSE_COUNT], which sums to the step after the last one. */
-void time_share_add(sim_time *share_ps, const struct sweep_slice *slice);
+/* Picoseconds by cause, and what of them is the excess of an op over perfect balance. */
+struct time_share {
+    const sim_time *balanced_ps; /* by duration index; NULL: all loads are equal */
+    sim_time all_ps[CAUSE_COUNT], excess_ps[CAUSE_COUNT];
+};
+void time_share_add(struct time_share *share, const struct sweep_slice *slice);
+/* Fills share_ps[CAUSE_COUNT], which sums to the step. balanced_end 0: no such reference. */
+void time_share_finish(const struct time_share *share, sim_time end, sim_time balanced_end,
+                       sim_time *share_ps);
 
 /* Time with communication running, and exposed, by cause and phase; starts zeroed. */
 struct overlap {
@@ -62,8 +71,10 @@ void overlap_finish(const struct overlap *overlap, struct comm_report *comm);
 double bubble_measure(const struct programs *programs, const struct timeline *timeline,
                       struct arena *arena);
 
-/* Fills stages, peak, limit, headroom, fits. */
+/* Fills stages, peak, limit, headroom, fits: those of the first step. */
 void memory_measure(struct report *report, const struct report_parts *parts, struct arena *arena);
+/* Peak of the fullest stage while it loads or updates, which no expert load changes. */
+double memory_other_peak(const struct report_parts *parts);
 
 /* Fills notes and verdict; the numbers must be there. */
 void notes_write(struct report *report, struct arena *arena);

@@ -23,7 +23,18 @@ static bool balanced_experts(const struct report *report)
 
 static bool steps_alike(const struct report *report)
 {
-    return report->step_count > 1 && report->scenario->noise.kernel_jitter <= 0.0;
+    return report->step_count > 1 && report->scenario->noise.kernel_jitter <= 0.0 &&
+           report->balanced_step_time_s == report->step_time_s;
+}
+
+static bool tokens_are_dropped(const struct report *report)
+{
+    return report->dropped_ratio > 0.0;
+}
+
+static bool loads_are_unequal(const struct report *report)
+{
+    return report->load_max_over_mean > 1.0;
 }
 
 static bool noise_unfolds(const struct report *report)
@@ -52,6 +63,10 @@ static const struct note {
      "heaviest rank of a real routing makes a step longer and its memory larger."},
     {noise_unfolds, "noise.kernel_jitter differs from rank to rank, so nothing folds: every rank "
                     "is simulated."},
+    {tokens_are_dropped, "MFU counts dropped tokens as trained; HFU counts the rows that experts "
+                         "really compute."},
+    {loads_are_unequal, "Expert loads are an input (moe.routing); memory is that of the heaviest "
+                        "rank, and a job fits if every simulated step does."},
     {headroom_is_small, "The headroom is below 3 % of the limit; fragmentation of the allocator, "
                         "which is not simulated, can pass it."},
     {steps_alike, "Nothing in this scenario changes from step to step, so all steps are alike."},

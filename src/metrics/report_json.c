@@ -114,10 +114,23 @@ static void add_steps(cJSON *root, const struct report *report)
         add_number(row, "step_time_s", step->step_time_s);
         add_number(row, "mfu", step->mfu);
         add_number(row, "tokens_per_s", step->tokens_per_s);
+        add_number(row, "peak_bytes", step->peak_bytes);
+        cJSON_AddBoolToObject(row, "fits", step->fits);
         add_number(row, "load_max_over_mean", step->load_max_over_mean);
+        add_number(row, "load_mean_max_over_mean", step->load_mean_max_over_mean);
         add_number(row, "dropped_ratio", step->dropped_ratio);
         add_number(row, "migrations", step->migrations);
     }
+}
+
+/* The dropped share of each layer, where tokens are dropped at all. */
+static void add_layer_dropped(cJSON *root, const struct report *report)
+{
+    if (report->layer_dropped == NULL)
+        return;
+    cJSON *layers = cJSON_AddArrayToObject(child_object(root, "moe"), "layer_dropped");
+    for (uint32_t i = 0; i < report->layer_count; i++)
+        cJSON_AddItemToArray(layers, cJSON_CreateNumber(report->layer_dropped[i]));
 }
 
 static void add_words(cJSON *root, const struct report *report)
@@ -166,6 +179,7 @@ struct cJSON *report_json(const struct report *report)
     add_words(root, report);
     add_stages(child_object(root, "memory"), report);
     add_steps(root, report);
+    add_layer_dropped(root, report);
     if (report->anchor_ratio != 0.0) {
         add_anchor(root, report);
     }

@@ -45,6 +45,7 @@ void sweep_init(struct sweep *sweep, const struct programs *programs,
     *sweep = (struct sweep){
         .programs = programs,
         .program = &programs->programs[class->program],
+        .durations_ps = class->durations_ps,
         .times = times,
         .transfer_ps = transfer_times(programs, times->rank, arena),
         .end = timeline->end,
@@ -117,7 +118,11 @@ bool sweep_next(struct sweep *sweep, struct sweep_slice *slice)
         const sim_time start = visible_start(sweep, s, sweep->next[s]);
         sim_time border = sweep->times->end[s][sweep->next[s]];
         if (start <= sweep->now) {
-            slice->running[s] = &sweep->program->ops[s][sweep->next[s]];
+            const struct program_op *op = &sweep->program->ops[s][sweep->next[s]];
+            slice->running[s] = op;
+            slice->length[s] = op->kind == PROGRAM_OP_COMPUTE
+                                   ? sweep->durations_ps[op->duration]
+                                   : border - start;
         } else {
             border = idle_border(sweep, s, start, slice);
         }

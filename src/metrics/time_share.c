@@ -24,26 +24,70 @@ bool cause_is_comm(enum time_cause cause)
     return false;
 }
 
-static enum time_cause slice_cause(const struct sweep_slice *slice)
+/* The stream whose op the slice is counted as; STREAM_COUNT if nothing runs. */
+static unsigned claiming_stream(const struct sweep_slice *slice)
 {
-    if (slice->running[STREAM_COMPUTE] != NULL) {
-        return (enum time_cause)slice->running[STREAM_COMPUTE]->cause;
-    }
+    if (slice->running[STREAM_COMPUTE] != NULL)
+        return STREAM_COMPUTE;
     for (unsigned i = 0; i < CAUSE_PRIORITY_COUNT; i++) {
         for (unsigned s = 0; s < STREAM_COUNT; s++) {
-            if (slice->running[s] != NULL && slice->running[s]->cause == cause_priority[i]) {
-                return cause_priority[i];
-            }
+            if (slice->running[s] != NULL && slice->running[s]->cause == cause_priority[i])
+                return s;
         }
     }
-    return slice->waits_for_group ? CAUSE_IMBALANCE : CAUSE_BUBBLE;
+    return STREAM_COUNT;
 }
 
-void time_share_add(sim_time *share_ps, const struct sweep_slice *slice)
+void time_share_add(struct time_share *share, const struct sweep_slice *slice)
 {
-    const enum time_cause cause = slice_cause(slice);
-    ASSERT(cause < CAUSE_COUNT);
-    share_ps[cause] += slice->until - slice->from;
+    const sim_time length = slice->until - slice->from;
+    const unsigned stream = claiming_stream(slice);
+    if (stream == STREAM_COUNT) {
+        share->all_ps[slice->waits_for_group ? CAUSE_IMBALANCE : CAUSE_BUBBLE] += length;
+        return;
+    }
+    const struct program_op *op = slice->running[stream];
+    ASSERT(op->cause < CAUSE_COUNT);
+    share->all_ps[op->cause] += length;
+    if (share->balanced_ps == NULL || slice->length[stream] <= 0)
+        return;
+    const double excess =
+        1.0 - (double)share->balanced_ps[op->duration] / (double)slice->length[stream];
+    if (excess > 0.0 && op->kind != PROGRAM_OP_RECV && op->kind != PROGRAM_OP_SEND)
+        share->excess_ps[op->cause] += (sim_time)((double)length * excess);
+}
+
+/*
+ * Balance would take end - balanced_end off the step. It is taken from where it can be seen:
+ * the excess of this rank's own ops and its waits for ranks of its stage, in proportion if
+ * they are more than that; what is missing is in the bubble, since other stages were late.
+ */
+void time_share_finish(const struct time_share *share, sim_time end, sim_time balanced_end,
+                       sim_time *share_ps)
+{
+    sim_time seen = share->all_ps[CAUSE_IMBALANCE];
+    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
+        share_ps[c] = share->all_ps[c];
+        seen += share->excess_ps[c];
+    }
+    if (balanced_end == 0)
+        return;
+    const sim_time gain = end > balanced_end ? end - balanced_end : 0;
+    const double part = seen > gain ? (double)gain / (double)seen : 1.0;
+    const sim_time waits = (sim_time)((double)share->all_ps[CAUSE_IMBALANCE] * part);
+    share_ps[CAUSE_BUBBLE] += share_ps[CAUSE_IMBALANCE] - waits;
+    share_ps[CAUSE_IMBALANCE] = waits;
+    for (unsigned c = 0; c < CAUSE_COUNT; c++) {
+        const sim_time taken = (sim_time)((double)share->excess_ps[c] * part);
+        share_ps[c] -= taken;
+        share_ps[CAUSE_IMBALANCE] += taken;
+    }
+    const sim_time missing = gain - share_ps[CAUSE_IMBALANCE];
+    const sim_time rest = missing < share_ps[CAUSE_BUBBLE] ? missing : share_ps[CAUSE_BUBBLE];
+    if (rest > 0) {
+        share_ps[CAUSE_BUBBLE] -= rest;
+        share_ps[CAUSE_IMBALANCE] += rest;
+    }
 }
 
 double bubble_measure(const struct programs *programs, const struct timeline *timeline,

@@ -135,7 +135,7 @@ static const char *speed_verdict(const struct report *report, const struct repor
         }
     }
     const double share =
-        (double)report->time_share_ps[worst] / (double)parts->steps[0]->end * 100.0;
+        (double)report->time_share_ps[worst] / (double)parts->timeline->end * 100.0;
     return arena_printf(arena,
                         "Stage %u loses %.1f %% of the step to %s; %s. Its kernels reach %.0f %% "
                         "of the peak while they run.",
@@ -149,6 +149,14 @@ static const char *memory_verdict(const struct report *report, struct arena *are
         "while loading", "in the warm-up", "in the steady phase", "in the cool-down",
         "in the optimizer step"};
     const struct stage_report *stage = &report->stages[report->peak_stage];
+    if (report->steps[0].fits) {
+        return arena_printf(arena,
+                            "Does not fit: the heaviest rank of step %u needs %s and may use %s; "
+                            "%u of %u steps do not fit, the first one does.",
+                            report->worst_step, text_gib(arena, report->worst_peak_bytes),
+                            text_gib(arena, report->limit_bytes), report->misfit_steps,
+                            report->step_count);
+    }
     const double moving = stage->activations + stage->logits;
     const char *largest = "activations";
     const char *remedy = "recompute more modules, halve micro_batch_size or raise pp";

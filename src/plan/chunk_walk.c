@@ -11,8 +11,7 @@ static void append_op(struct program_writer *writer, struct cursor *cursor)
     const struct template_op *from = &cursor->template->ops[cursor->next];
     struct op_costs costs = {from->duration, from->delta_start, from->delta_end};
     if (writer->builder->ask->loads != NULL) {
-        costs = rows_costs(writer->builder, cursor->template, cursor->next, cursor->layer,
-                           cursor->paired);
+        costs = rows_costs(writer->builder, cursor);
     } else if (cursor->paired && from->stream == STREAM_EP) {
         costs.duration = from->duration_paired;
     }
@@ -131,6 +130,7 @@ static void account(const struct program_writer *writer, const struct walk *walk
     const uint32_t stage = writer->stage;
     const struct template *template = walk->cursor.template;
     writer->builder->hardware_flop[stage] += template->flop;
+    writer->builder->rows_flop[stage] += template->rows_flop;
     writer->builder->recompute_flop[stage] += template->recompute_flop;
     if (walk->which == TEMPLATE_FORWARD) {
         writer->builder->forward_flop[stage] += template->flop;

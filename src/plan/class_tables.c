@@ -2,8 +2,12 @@
  * class_tables.c - tables of costs that ranks share, and which rank has which.
  *
  * A table holds the durations and memory deltas of all programs for one position of the
- * expert group (where loads differ) and one speed (where ranks are slow). Only pairs that
- * occur get one; a job without either has the one table of the builder.
+ * expert group (where loads differ), one speed (where ranks are slow) and one set of slow
+ * links. Only combinations that occur get one; a job without any has the table of the builder.
+ *
+ * Slow links: all programs are priced again on a cluster whose levels are as slow as the links
+ * of the rank. A collective takes the longest of its members' durations, so it is as slow as
+ * its slowest member; a message is as slow as the slower of its two ends.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +20,7 @@
 static uint32_t position_of(const struct plan_builder *builder, uint32_t rank)
 {
     const struct expert_loads *loads = builder->ask->loads;
-    if (loads == NULL)
+    if (loads == NULL || loads->positions == 1)
         return 0;
     const struct layout *layout = builder->ask->graph->layout;
     const struct rank_coordinates at = layout_coordinates(layout, rank);
@@ -43,11 +47,17 @@ static int64_t *rank_factors(const struct plan_builder *builder)
     return factors;
 }
 
-static uint32_t find_table(struct plan_builder *builder, uint32_t position, int64_t factor_ppm)
+static bool same_kind(const struct class_table *a, const struct class_table *b)
+{
+    return a->position == b->position && a->factor_ppm == b->factor_ppm && a->links == b->links &&
+           a->peer_links[PEER_NEXT] == b->peer_links[PEER_NEXT] &&
+           a->peer_links[PEER_PREVIOUS] == b->peer_links[PEER_PREVIOUS];
+}
+
+static uint32_t find_table(struct plan_builder *builder, const struct class_table *wanted)
 {
     for (uint32_t i = builder->table_count; i > 0; i--) {
-        const struct class_table *table = &builder->tables[i - 1];
-        if (table->position == position && table->factor_ppm == factor_ppm)
+        if (same_kind(&builder->tables[i - 1], wanted))
             return i - 1;
     }
     if (builder->table_count == builder->table_capacity) {
@@ -57,28 +67,126 @@ static uint32_t find_table(struct plan_builder *builder, uint32_t position, int6
         if (old != NULL)
             memcpy(builder->tables, old, builder->table_count * sizeof *old);
     }
-    builder->tables[builder->table_count] =
-        (struct class_table){.position = position, .factor_ppm = factor_ppm};
+    builder->tables[builder->table_count] = *wanted;
     return builder->table_count++;
 }
 
+/* ---- Slow links ---- */
+
+struct link_factors {
+    double of_level[LEVELS_MAX]; /* on bandwidth */
+};
+
+static struct link_factors factors_of_links(const struct plan_builder *builder, uint32_t rank)
+{
+    const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
+    const struct cluster *cluster = builder->ask->cluster;
+    struct link_factors factors;
+    for (uint32_t level = 0; level < LEVELS_MAX; level++)
+        factors.of_level[level] = 1.0;
+    for (uint32_t i = 0; i < noise->slow_link_count; i++) {
+        const struct slow_link *slow = &noise->slow_links[i];
+        for (uint32_t level = 0; slow->rank == rank && level < cluster->level_count; level++) {
+            if (strcmp(cluster->spec->levels[level].name, slow->level) == 0)
+                factors.of_level[level] = slow->factor;
+        }
+    }
+    return factors;
+}
+
+/* 0 if the two are equal. */
+static int compare_factors(const struct link_factors *a, const struct link_factors *b)
+{
+    for (uint32_t level = 0; level < LEVELS_MAX; level++) {
+        const double x = a->of_level[level];
+        const double y = b->of_level[level];
+        if (x < y || x > y)
+            return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+static struct plan_builder *repriced_by(const struct plan_builder *builder,
+                                        const struct link_factors *factors)
+{
+    struct cluster *cluster = ARENA_NEW(builder->arena, struct cluster);
+    struct cluster_spec *spec = ARENA_NEW(builder->arena, struct cluster_spec);
+    *cluster = *builder->ask->cluster;
+    *spec = *cluster->spec;
+    for (uint32_t level = 0; level < LEVELS_MAX; level++)
+        spec->levels[level].bytes_per_s *= factors->of_level[level];
+    cluster->spec = spec;
+    return plan_reprice(builder, cluster);
+}
+
+/* For every rank, the repriced builder of its links; NO_INDEX for ordinary ones. */
+static uint32_t *find_links(struct plan_builder *builder)
+{
+    const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
+    const uint32_t world = builder->ask->graph->layout->world;
+    uint32_t *links_of = ARENA_ARRAY(builder->arena, world, uint32_t);
+    struct link_factors *known =
+        ARENA_ARRAY(builder->arena, noise->slow_link_count + 1, struct link_factors);
+    builder->repriced =
+        ARENA_ARRAY(builder->arena, noise->slow_link_count + 1, struct plan_builder *);
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < world; rank++)
+        links_of[rank] = NO_INDEX;
+    for (uint32_t i = 0; i < noise->slow_link_count; i++) {
+        const uint32_t rank = noise->slow_links[i].rank;
+        ASSERT(rank < world);
+        known[count] = factors_of_links(builder, rank);
+        uint32_t found = 0;
+        while (compare_factors(&known[found], &known[count]) != 0)
+            found++;
+        if (found == count)
+            builder->repriced[count++] = repriced_by(builder, &known[found]);
+        links_of[rank] = found;
+    }
+    return links_of;
+}
+
+/* Sends run at the slower end's pace. */
+static void slow_sends(const struct plan_builder *builder, const struct class_table *table)
+{
+    for (int peer = 0; peer < RANK_PEERS_MAX; peer++) {
+        if (table->peer_links[peer] == NO_INDEX)
+            continue;
+        const uint32_t send = builder->send_duration[peer];
+        const sim_time there = builder->repriced[table->peer_links[peer]]->costs.durations[send];
+        if (there > table->durations[send])
+            table->durations[send] = there;
+    }
+}
+
+/* ---- Tables of ranks ---- */
+
 bool class_tables_differ(const struct plan_builder *builder)
 {
-    return builder->ask->loads != NULL || builder->ask->graph->scenario->noise.slow_rank_count > 0;
+    const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
+    return builder->ask->loads != NULL || noise->slow_rank_count > 0 || noise->slow_link_count > 0;
 }
 
 uint32_t *class_tables_assign(struct plan_builder *builder)
 {
-    const uint32_t world = builder->ask->graph->layout->world;
+    const struct layout *layout = builder->ask->graph->layout;
     const uint32_t positions = builder->ask->loads != NULL ? builder->ask->loads->positions : 1;
     const int64_t *factors = rank_factors(builder);
-    uint32_t *table_of = ARENA_ARRAY(builder->arena, world, uint32_t);
-    for (uint32_t position = 0; position < positions; position++)
-        find_table(builder, position, PPM); /* table number = position for ordinary ranks */
-    for (uint32_t rank = 0; rank < world; rank++) {
-        const uint32_t position = position_of(builder, rank);
+    const uint32_t *links_of = find_links(builder);
+    uint32_t *table_of = ARENA_ARRAY(builder->arena, layout->world, uint32_t);
+    struct class_table ordinary = {
+        .factor_ppm = PPM, .links = NO_INDEX, .peer_links = {NO_INDEX, NO_INDEX}};
+    for (; ordinary.position < positions; ordinary.position++)
+        find_table(builder, &ordinary); /* table number = position for ordinary ranks */
+    for (uint32_t rank = 0; rank < layout->world; rank++) {
+        struct class_table wanted = {.position = position_of(builder, rank),
+                                     .factor_ppm = factors[rank],
+                                     .links = links_of[rank]};
+        for (int peer = 0; peer < RANK_PEERS_MAX; peer++)
+            wanted.peer_links[peer] = links_of[partition_peer(layout, rank, peer)];
+        ordinary.position = wanted.position;
         table_of[rank] =
-            factors[rank] == PPM ? position : find_table(builder, position, factors[rank]);
+            same_kind(&wanted, &ordinary) ? wanted.position : find_table(builder, &wanted);
     }
     return table_of;
 }
@@ -119,11 +227,16 @@ static sim_time slowed(sim_time duration, int64_t factor_ppm)
 void class_tables_fill(struct plan_builder *builder)
 {
     const struct cost_table *costs = &builder->costs;
+    for (uint32_t i = 0; builder->repriced[i] != NULL; i++)
+        builder->repriced[i]->own_ask.loads = builder->ask->loads; /* may be newer */
     for (uint32_t i = 0; i < builder->table_count; i++) {
         const struct class_table *table = &builder->tables[i];
-        memcpy(table->durations, costs->durations, costs->duration_count * sizeof(sim_time));
+        const struct plan_builder *priced =
+            table->links == NO_INDEX ? builder : builder->repriced[table->links];
+        memcpy(table->durations, priced->costs.durations, costs->duration_count * sizeof(sim_time));
         if (builder->ask->loads != NULL)
-            rows_fill(builder, table->position, table->durations, table->deltas);
+            rows_fill(priced, table->position, table->durations, table->deltas);
+        slow_sends(builder, table);
         for (uint32_t d = 0; table->factor_ppm != PPM && d < costs->duration_count; d++) {
             if (builder->is_compute[d])
                 table->durations[d] = slowed(table->durations[d], table->factor_ppm);

@@ -95,8 +95,7 @@ static uint32_t number_colours(struct refinement *state)
     qsort(sorted, world, sizeof *sorted, by_signature);
     for (uint32_t i = 0; i < world; i++) {
         const bool same = i > 0 && sorted[i].hash == sorted[i - 1].hash;
-        state->members[sorted[i].rank] =
-            same ? state->members[sorted[i - 1].rank] : sorted[i].rank;
+        state->members[sorted[i].rank] = same ? state->members[sorted[i - 1].rank] : sorted[i].rank;
     }
     uint32_t count = 0;
     for (uint32_t rank = 0; rank < world; rank++) {

@@ -70,8 +70,10 @@ void plan_price_send(struct plan_builder *builder)
                                        .imbalance = 1.0,
                                        .span = builder->ask->graph->layout->pp_next};
     const struct collective_cost cost = plan_collective(builder, &ask);
-    builder->send_duration =
-        cost_table_duration(&builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    for (int peer = 0; peer < RANK_PEERS_MAX; peer++) {
+        builder->send_duration[peer] = cost_table_duration(
+            &builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+    }
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->send_bytes += cost.sent_bytes[level];
     }
@@ -132,21 +134,47 @@ static double stage_logits(const struct op_graph *graph, uint32_t stage)
     return one * passes;
 }
 
-const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena)
+static struct plan_builder *builder_create(const struct plan_ask *ask, struct arena *arena,
+                                           const struct plan_builder *like)
 {
     const struct layout *layout = ask->graph->layout;
     struct plan_builder *builder = ARENA_NEW(arena, struct plan_builder);
-    builder->ask = ask;
+    builder->like = like;
+    builder->own_ask = *ask;
+    builder->ask = &builder->own_ask;
     builder->arena = arena;
     builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
     builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
     builder->forward_flop = ARENA_ARRAY(arena, layout->pp, double);
+    builder->rows_flop = ARENA_ARRAY(arena, layout->pp, double);
     builder->recompute_flop = ARENA_ARRAY(arena, layout->pp, double);
     cost_table_delta(&builder->costs, 0.0, arena);
     plan_price_send(builder);
     templates_build(builder);
     messages_number(builder);
+    return builder;
+}
+
+struct plan_builder *plan_reprice(const struct plan_builder *like, const struct cluster *cluster)
+{
+    struct plan_ask ask = *like->ask;
+    ask.cluster = cluster;
+    struct plan_builder *builder = builder_create(&ask, like->arena, like);
+    const uint32_t stages = ask.graph->layout->pp;
+    struct program *programs = ARENA_ARRAY(like->arena, stages, struct program);
+    for (uint32_t stage = 0; stage < stages; stage++) {
+        write_stage(builder, stage, &programs[stage]);
+    }
+    ASSERT(builder->costs.duration_count == like->costs.duration_count);
+    ASSERT(builder->rows_duration_count == like->rows_duration_count);
+    return builder;
+}
+
+const struct plan *programs_build(const struct plan_ask *ask, struct arena *arena)
+{
+    const struct layout *layout = ask->graph->layout;
+    struct plan_builder *builder = builder_create(ask, arena, NULL);
     struct program *stages = ARENA_ARRAY(arena, layout->pp, struct program);
     struct stage_memory *memory = ARENA_ARRAY(arena, layout->pp, struct stage_memory);
     double *logits = ARENA_ARRAY(arena, layout->pp, double);
@@ -174,8 +202,34 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     plan->sent_bytes = builder->sent_bytes;
     plan->hardware_flop = builder->hardware_flop;
     plan->forward_flop = builder->forward_flop;
+    plan->rows_flop = builder->rows_flop;
+    plan->balanced_ps = ask->loads != NULL ? rows_balanced(builder) : NULL;
+    plan->builder = builder;
     plan->recompute_flop = builder->recompute_flop;
     plan->stage_memory = memory;
     plan->logits_bytes = logits;
     return plan;
+}
+
+const struct programs *plan_loads_change(const struct plan *plan, const struct expert_loads *loads,
+                                         uint32_t slot)
+{
+    struct plan_builder *builder = plan->builder;
+    const struct expert_loads *before = builder->own_ask.loads;
+    ASSERT(before != NULL && loads->layers == before->layers && loads->draws == before->draws);
+    ASSERT(loads->positions == before->positions && slot < PLAN_LATER_MAX);
+    builder->own_ask.loads = loads;
+    struct later_step *later = &builder->later[slot];
+    if (later->programs == NULL) {
+        later->tables = ARENA_ARRAY(builder->arena, builder->table_count, struct class_table);
+        memcpy(later->tables, builder->tables, builder->table_count * sizeof *later->tables);
+        builder->tables = later->tables;
+        later->programs = ARENA_NEW(builder->arena, struct programs);
+        *later->programs = *plan->programs;
+        sim_ranks_classes(builder, plan->stage_memory, later->programs);
+    } else {
+        builder->tables = later->tables;
+        class_tables_fill(builder);
+    }
+    return later->programs;
 }

@@ -57,12 +57,31 @@ struct rows_delta {
     uint8_t which; /* enum template_kind */
 };
 
+/* Migration of experts at the end of a step: a collective whose bytes are those of the experts
+ * that leave the rank. */
+struct rows_move {
+    uint32_t duration; /* set by rows_move() */
+    uint32_t stage;
+    enum collective_kind kind;
+    enum group_slot slot;
+    double bytes; /* of one expert */
+};
+
 /* Costs that some ranks share (class_tables.c). */
 struct class_table {
     uint32_t position;  /* among the expert loads; 0 without */
     int64_t factor_ppm; /* on compute time, millionths */
+    /* Repriced builders for slow links: the rank's own, and those of whom it sends to. NO_INDEX:
+     * the links are as their levels say. */
+    uint32_t links, peer_links[RANK_PEERS_MAX];
     sim_time *durations;
     int64_t *deltas;
+};
+
+/* Programs of a step behind the first, and the tables that are filled for it. */
+struct later_step {
+    struct programs *programs; /* NULL: never used */
+    struct class_table *tables;
 };
 
 /* ---- Templates ---- */
@@ -91,6 +110,7 @@ struct template
     uint32_t count;
     double flop;           /* executed by one rank */
     double recompute_flop; /* of it */
+    double rows_flop;      /* of it: grows with the routed rows */
     const struct block_ops *block;
     bool recompute;
     uint8_t which; /* enum template_kind */
@@ -114,6 +134,7 @@ enum template_kind {
 
 struct plan_builder {
     const struct plan_ask *ask;
+    struct plan_ask own_ask; /* what ask points to; its loads change from step to step */
     struct arena *arena;
     struct cost_table costs;
     /* [block of the graph][recomputes][template_kind] */
@@ -124,19 +145,25 @@ struct plan_builder {
     uint32_t rows_duration_count, rows_duration_capacity;
     struct rows_delta *rows_deltas;
     uint32_t rows_delta_count, rows_delta_capacity;
+    struct rows_move *moves;
+    uint32_t move_count, move_capacity;
     /* Loads that differ, slow ranks: */
     struct class_table *tables; /* the newest */
     uint32_t table_count, table_capacity;
     const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
     const bool *is_compute;   /* [duration]: read by compute ops */
+    struct plan_builder **repriced; /* one for each set of slow links that a rank has */
     struct partition partition;
+    struct later_step later[PLAN_LATER_MAX];
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
-    uint32_t send_duration;    /* of a message between neighbouring stages */
+    const struct plan_builder *like; /* repriced: the builder with the same programs */
+    uint32_t send_duration[RANK_PEERS_MAX]; /* of a message to the next, previous stage */
     double send_bytes;
     double *sent_bytes;                                    /* [stage][CAUSE_COUNT] */
     double *hardware_flop, *forward_flop, *recompute_flop; /* [stage] */
+    double *rows_flop;                                     /* [stage] */
 };
 
 /* Duration and bytes of a message between neighbouring stages. */
@@ -145,6 +172,9 @@ void templates_build(struct plan_builder *builder);
 struct template *template_of(struct plan_builder *builder, enum block_kind kind, bool windowed,
                              bool recompute, enum template_kind which);
 
+/* The same programs with the links of another cluster: only durations differ. */
+struct plan_builder *plan_reprice(const struct plan_builder *builder,
+                                  const struct cluster *cluster);
 /* Factor on compute: grows with the number of devices, and over kernels that run alone. */
 double plan_growth(const struct plan_ask *ask);
 /* Bytes of memory that a pass of a block takes at its start and gives back at its end. */
@@ -159,12 +189,16 @@ struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_
 /* Notes that the op under construction has a part that depends on rows. */
 void rows_part_add(struct plan_builder *builder, struct template_op *op,
                    const struct rows_part *part);
-/* Indices of an op of a template for one layer: its own when its cost depends on rows. */
+/* Indices of the op at the cursor: of its layer's own when its cost depends on rows. */
 struct op_costs {
     uint32_t duration, delta_start, delta_end;
 };
-struct op_costs rows_costs(struct plan_builder *builder, struct template *template, uint32_t op,
-                           int32_t layer, bool paired);
+struct cursor;
+struct op_costs rows_costs(struct plan_builder *builder, const struct cursor *cursor);
+/* All durations at perfect balance. */
+const sim_time *rows_balanced(const struct plan_builder *builder);
+/* Index of the duration of a migration. */
+uint32_t rows_move(struct plan_builder *builder, const struct rows_move *move);
 /* Fills the durations and deltas of one class; the arrays hold the balanced values. */
 void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *durations,
                int64_t *deltas);

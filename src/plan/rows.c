@@ -71,31 +71,42 @@ static uint32_t new_delta(struct plan_builder *builder, const struct template *t
     return index;
 }
 
+static uint32_t draws_of(const struct expert_loads *loads)
+{
+    return loads->draws > 1 ? loads->draws : 1;
+}
+
 static uint32_t (*layer_slot(struct plan_builder *builder, struct template *template, uint32_t op,
                              int32_t layer))[4]
 {
+    const struct expert_loads *loads = builder->ask->loads;
     if (template->by_layer == NULL) {
-        const size_t count = (size_t)builder->ask->loads->layers * template->count;
+        const size_t count = (size_t)draws_of(loads) * loads->layers * template->count;
         template->by_layer = arena_calloc(builder->arena, count, sizeof *template->by_layer);
         for (size_t i = 0; i < count; i++) {
             for (int c = 0; c < 4; c++)
                 template->by_layer[i][c] = NO_INDEX;
         }
     }
-    ASSERT((uint32_t)layer < builder->ask->loads->layers);
+    ASSERT((uint32_t)layer < draws_of(loads) * loads->layers);
     return &template->by_layer[(size_t)layer * template->count + op];
 }
 
-struct op_costs rows_costs(struct plan_builder *builder, struct template *template, uint32_t op,
-                           int32_t layer, bool paired)
+struct op_costs rows_costs(struct plan_builder *builder, const struct cursor *cursor)
 {
+    struct template *template = cursor->template;
+    const uint32_t op = cursor->next;
     const struct template_op *from = &template->ops[op];
-    const bool exchange = paired && from->stream == STREAM_EP;
+    const bool exchange = cursor->paired && from->stream == STREAM_EP;
     struct op_costs costs = {.duration = exchange ? from->duration_paired : from->duration,
                              .delta_start = from->delta_start,
                              .delta_end = from->delta_end};
-    if (builder->ask->loads == NULL || layer < 0 || !template->block->moe)
+    const struct expert_loads *loads = builder->ask->loads;
+    if (loads == NULL || cursor->layer < 0 || !template->block->moe)
         return costs;
+    /* Layers of every draw follow one another. */
+    const int32_t draw = loads->draws > 1 ? cursor->microbatch : 0;
+    const int32_t layer = draw * (int32_t)loads->layers + cursor->layer;
     uint32_t(*slot)[4] = layer_slot(builder, template, op, layer);
     if (from->part_count > 0) {
         uint32_t *index = &(*slot)[exchange ? COST_PAIRED : COST_DURATION];
@@ -135,7 +146,10 @@ static double exchange_s(const struct plan_builder *builder, const struct rows_p
                          const struct position_ratios *ratios)
 {
     struct collective_ask ask = part->exchange;
-    ask.imbalance = fmax(1.0, fmax(ratios->receive, ratios->send));
+    const double heavier = fmax(ratios->receive, ratios->send);
+    ask.imbalance = fmax(1.0, heavier);
+    if (ask.kind == COLLECTIVE_ALL_TO_ALL || ask.kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL)
+        ask.bytes *= fmin(1.0, heavier); /* a gather brings tokens that are dropped, too */
     return plan_collective(builder, &ask).time_s;
 }
 
@@ -172,6 +186,53 @@ static sim_time duration_of(const struct plan_builder *builder, const struct row
     return sum;
 }
 
+const sim_time *rows_balanced(const struct plan_builder *builder)
+{
+    const struct cost_table *costs = &builder->costs;
+    const double ratio = builder->ask->loads->even_ratio;
+    const struct position_ratios even = {ratio, ratio, ratio};
+    sim_time *balanced = ARENA_ARRAY(builder->arena, costs->duration_count, sim_time);
+    memcpy(balanced, costs->durations, costs->duration_count * sizeof *balanced);
+    for (uint32_t i = 0; i < builder->rows_duration_count; i++) {
+        const struct rows_duration *entry = &builder->rows_durations[i];
+        balanced[entry->duration] = duration_of(builder, entry, &even);
+    }
+    return balanced;
+}
+
+uint32_t rows_move(struct plan_builder *builder, const struct rows_move *move)
+{
+    builder->moves = grown(builder->moves, builder->move_count, &builder->move_capacity,
+                           sizeof *builder->moves, builder->arena);
+    struct rows_move *entry = &builder->moves[builder->move_count++];
+    *entry = *move;
+    entry->duration = cost_table_duration(&builder->costs, 0, builder->arena);
+    return entry->duration;
+}
+
+/* Experts of this stage that leave the position, times the bytes of one. */
+static sim_time move_of(const struct plan_builder *builder, const struct rows_move *move,
+                        uint32_t position)
+{
+    const struct expert_loads *loads = builder->ask->loads;
+    const struct layout *layout = builder->ask->graph->layout;
+    const uint32_t model_layers = builder->ask->graph->model->layers;
+    double experts = 0.0;
+    for (uint32_t c = 0; c < layout->vpp; c++) {
+        const struct layout_chunk *chunk = &layout->chunks[move->stage * layout->vpp + c];
+        for (uint32_t i = 0; i < chunk->layer_count + chunk->mtp; i++) {
+            const uint32_t layer = i < chunk->layer_count ? chunk->first_layer + i
+                                                          : model_layers + i - chunk->layer_count;
+            experts += loads->moved[(size_t)layer * loads->positions + position];
+        }
+    }
+    if (experts <= 0.0)
+        return 0;
+    const struct collective_cost cost =
+        plan_group_collective(builder, move->kind, move->slot, experts * move->bytes);
+    return sim_time_from_seconds(cost.time_s);
+}
+
 void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *durations,
                int64_t *deltas)
 {
@@ -181,6 +242,8 @@ void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *
         const struct position_ratios ratios = ratios_of(loads, entry->layer, position);
         durations[entry->duration] = duration_of(builder, entry, &ratios);
     }
+    for (uint32_t i = 0; i < builder->move_count; i++)
+        durations[builder->moves[i].duration] = move_of(builder, &builder->moves[i], position);
     for (uint32_t i = 0; i < builder->rows_delta_count; i++) {
         const struct rows_delta *entry = &builder->rows_deltas[i];
         const struct position_ratios ratios = ratios_of(loads, entry->layer, position);

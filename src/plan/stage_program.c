@@ -85,12 +85,13 @@ static void transmit(struct program_writer *writer, enum direction direction, ui
     if (to == NO_INDEX) {
         return;
     }
+    const uint32_t peer = peer_of(layout, writer->stage, layout_stage_of(layout, to));
     struct op_draft draft = {
         .stream = STREAM_SEND,
         .op = {.kind = PROGRAM_OP_SEND,
                .cause = CAUSE_PP,
-               .duration = builder->send_duration,
-               .peer = peer_of(layout, writer->stage, layout_stage_of(layout, to)),
+               .duration = builder->send_duration[peer],
+               .peer = peer,
                .message = builder->recv_ordinal[direction][message_key(layout, microbatch, to)]},
         .name = direction == FORWARD ? "send_activation" : "send_gradient",
         .pass = direction == FORWARD ? 'F' : 'B'};

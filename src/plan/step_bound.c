@@ -52,6 +52,11 @@ struct bound {
     double *alive, *peak;       /* [stage] bytes above the static ones */
 };
 
+static sim_time send_ps(const struct bound *bound)
+{
+    return bound->builder->costs.durations[bound->builder->send_duration[PEER_NEXT]];
+}
+
 /* ---- One template ---- */
 
 static sim_time duration_of(const struct bound *bound, const struct template_op *op)
@@ -233,7 +238,7 @@ static bool depart(struct bound *bound, const struct crossing *at, sim_time end)
     const uint32_t to = at->direction == FORWARD ? k + 1 : k - 1;
     const bool crosses = layout_stage_of(layout, to) != at->stage;
     const sim_time send = bound->communication && crosses
-                              ? bound->builder->costs.durations[bound->builder->send_duration]
+                              ? send_ps(bound)
                               : 0;
     ready[to] = end + send;
     return crosses;
@@ -274,7 +279,7 @@ static bool play_alone(struct bound *bound, const struct crossing *at, enum temp
     bound->stage_done[at->stage] = end;
     bound->stage_free[at->stage] =
         end + (blocks && bound->communication
-                   ? bound->builder->costs.durations[bound->builder->send_duration]
+                   ? send_ps(bound)
                    : 0);
     raise_peak(bound, at->stage, bound->alive[at->stage] + chunk->memory[which].peak);
     bound->alive[at->stage] += chunk->memory[which].net;

@@ -46,8 +46,9 @@ static uint32_t add_collective(struct program_writer *writer, const struct reduc
         plan_group_collective(builder, reduction->kind, reduction->slot, reduction->bytes);
     const double factor =
         reduction->overlapped ? builder->ask->cluster->device->contention_comm : 1.0;
+    const bool experts = reduction->slot == GROUP_EP; /* whose collectives have a stream */
     struct op_draft draft = {
-        .stream = STREAM_DP,
+        .stream = experts ? STREAM_EP : STREAM_DP,
         .op = {.kind = PROGRAM_OP_COLLECTIVE,
                .cause = CAUSE_DP,
                .flags = reduction->overlapped ? PROGRAM_OP_CONTENDS : 0,
@@ -196,6 +197,8 @@ static void add_compute(struct program_writer *writer, const char *name, enum ti
         .name = name,
         .pass = 'O'};
     draft_wait(&draft, STREAM_DP, program_writer_last(writer, STREAM_DP));
+    if (writer->builder->ask->loads != NULL && writer->builder->ask->loads->replicated > 0)
+        draft_wait(&draft, STREAM_EP, program_writer_last(writer, STREAM_EP));
     draft_wait(&draft, STREAM_SEND, program_writer_last(writer, STREAM_SEND));
     draft_wait(&draft, STREAM_COPY_OUT, program_writer_last(writer, STREAM_COPY_OUT));
     program_writer_add(writer, &draft);
@@ -265,6 +268,80 @@ static void add_tied_embedding(struct program_writer *writer)
     add_collective(writer, &tied);
 }
 
+/* ---- Placement of experts ---- */
+
+struct move_draft {
+    const char *name;
+    enum collective_kind kind;
+    enum group_slot slot;
+    double bytes; /* of one expert */
+};
+
+static void add_move(struct program_writer *writer, const struct move_draft *move)
+{
+    struct plan_builder *builder = writer->builder;
+    if (builder->ask->graph->layout->spans[move->slot].size < 2)
+        return;
+    const enum stream stream = move->slot == GROUP_EP ? STREAM_EP : STREAM_DP;
+    const struct rows_move entry = {.stage = writer->stage,
+                                    .kind = move->kind,
+                                    .slot = move->slot,
+                                    .bytes = move->bytes};
+    struct op_draft draft = {.stream = stream,
+                             .op = {.kind = PROGRAM_OP_COLLECTIVE,
+                                    .cause = CAUSE_EP,
+                                    .peer = move->slot,
+                                    .duration = rows_move(builder, &entry)},
+                             .name = move->name,
+                             .pass = 'O'};
+    draft_wait(&draft, STREAM_COMPUTE, program_writer_last(writer, STREAM_COMPUTE));
+    if (stream == STREAM_EP)
+        draft_wait(&draft, STREAM_DP, program_writer_last(writer, STREAM_DP));
+    program_writer_add(writer, &draft);
+}
+
+/* Experts that change their rank take weights and states along. Shards of the states lie on
+ * the ranks of edp: they are gathered, and the new owner keeps its part. */
+static void add_migration(struct program_writer *writer)
+{
+    const struct op_graph *graph = writer->builder->ask->graph;
+    const struct scenario *scenario = scenario_of(writer);
+    const struct expert_loads *loads = writer->builder->ask->loads;
+    if (loads == NULL || loads->moved == NULL)
+        return;
+    const double params = graph->model->block_params[BLOCK_MOE].expert /
+                          ((double)graph->layout->experts_per_rank *
+                           (double)graph->layout->ep * (double)graph->layout->etp);
+    const double states =
+        element(scenario->precision.master) + 2.0 * element(scenario->precision.moments);
+    const struct move_draft gather = {"migrate.gather_states", COLLECTIVE_ALL_GATHER, GROUP_EDP,
+                                      params * states};
+    const struct move_draft exchange[] = {
+        {"migrate.states", COLLECTIVE_ALL_TO_ALL, GROUP_EP, params * states},
+        {"migrate.weights", COLLECTIVE_ALL_TO_ALL, GROUP_EP, params * 2.0}};
+    if (scenario->parallel.zero >= 1)
+        add_move(writer, &gather);
+    add_move(writer, &exchange[0]);
+    add_move(writer, &exchange[1]);
+}
+
+/* Replicated experts are on every rank of the expert group, which sums their gradients. */
+static void add_replicas(struct program_writer *writer)
+{
+    const struct op_graph *graph = writer->builder->ask->graph;
+    const struct expert_loads *loads = writer->builder->ask->loads;
+    if (loads == NULL || loads->replicated == 0)
+        return;
+    double experts = 0.0;
+    for (uint32_t chunk = 0; chunk < graph->layout->vpp; chunk++)
+        experts += memory_model_replicas(graph, writer->stage, chunk);
+    const struct reduction replicas = {.name = "grad_reduce.replicas",
+                                       .kind = COLLECTIVE_ALL_REDUCE,
+                                       .slot = GROUP_EP,
+                                       .bytes = experts * gradient_bytes(writer)};
+    add_collective(writer, &replicas);
+}
+
 void stage_end_write(struct program_writer *writer)
 {
     const struct scenario *scenario = scenario_of(writer);
@@ -279,6 +356,7 @@ void stage_end_write(struct program_writer *writer)
         }
     }
     add_tied_embedding(writer);
+    add_replicas(writer);
     add_optimizer(writer);
     const bool gathered =
         scenario->parallel.zero == 0 || scenario->parallel.zero == 3 || gathers_at_start(scenario);
@@ -286,6 +364,7 @@ void stage_end_write(struct program_writer *writer)
         writer->chunk = (uint16_t)chunk;
         gather_chunk(writer, chunk);
     }
+    add_migration(writer);
     add_compute(writer, "step_overhead", CAUSE_HOST,
                 writer->builder->ask->cluster->device->step_overhead_s, 0.0);
 }

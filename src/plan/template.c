@@ -29,6 +29,7 @@ struct template_writer {
     int16_t rest;   /* of a fused kernel, which the next compute op waits for; -1: none */
     bool recompute; /* ops count as recompute */
     char pass;
+    const struct template *like; /* repriced: this template has the same ops */
     double compute_s, comm_s, kernels;
 };
 
@@ -176,6 +177,7 @@ static void write_compute(struct template_writer *writer, uint32_t index)
     writer->compute_s += seconds;
     writer->template->flop += op_flop(op);
     writer->template->recompute_flop += writer->recompute ? op_flop(op) : 0.0;
+    writer->template->rows_flop += op->rows_scale ? op_flop(op) : 0.0;
     if (op->fused_collective != OP_NONE) {
         add_fused_rest(writer, &writer->list->ops[op->fused_collective], seconds);
         writer->position[op->fused_collective] = (int16_t)(writer->template->count - 1);
@@ -300,7 +302,8 @@ static void write_host(struct template_writer *writer)
         excess += writer->block->host_syncs * device->host_moe_sync_s;
     }
     const sim_time duration = sim_time_from_seconds(excess);
-    if (duration == 0 && writer->template->count > 0 && writer->rest < 0) {
+    const bool needed = duration != 0 || writer->template->count == 0 || writer->rest >= 0;
+    if (writer->like != NULL ? writer->like->count == writer->template->count : !needed) {
         return;
     }
     struct template_op *out = append(writer);
@@ -366,11 +369,13 @@ static void build_template(struct plan_builder *builder, const struct block_ops 
     const uint32_t index = (uint32_t)(block - builder->ask->graph->blocks);
     struct template *template = &builder->templates[index][recompute][which];
     template->ops = ARENA_ARRAY(builder->arena, TEMPLATE_OPS_MAX, struct template_op);
-    struct template_writer writer = {.builder = builder,
-                                     .template = template,
-                                     .block = block,
-                                     .rest = -1,
-                                     .pass = passes[which]};
+    struct template_writer writer = {
+        .builder = builder,
+        .template = template,
+        .block = block,
+        .like = builder->like != NULL ? &builder->like->templates[index][recompute][which] : NULL,
+        .rest = -1,
+        .pass = passes[which]};
     if (recompute && (which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_INPUT)) {
         writer.recompute = true;
         write_list(&writer, &block->pass[PASS_RECOMPUTE]);

@@ -5,7 +5,9 @@
  */
 #include "stepsim/run.h"
 
-#include "stepsim/rng.h"
+#include <string.h>
+
+#include "run_internal.h"
 #include "stepsim/text.h"
 
 static const struct schedule *find_schedule(const struct scenario *scenario, struct arena *arena,
@@ -105,29 +107,6 @@ bool run_prepare(struct run *run, const struct scenario *scenario, struct arena 
     return prepare(run, &ask, arena, errors);
 }
 
-/* Step by step; steps without random noise are alike and are simulated once. */
-static const struct timeline *const *
-run_steps(const struct run *run, const struct run_options *options, struct arena *arena)
-{
-    const struct timeline **steps = ARENA_ARRAY(arena, options->steps, const struct timeline *);
-    struct engine_options engine = options->engine;
-    engine.observe = options->observe_all ? OBSERVE_ALL : OBSERVE_CLASSES;
-    for (uint32_t i = 0; i < options->steps; i++) {
-        if (i > 0 && run->programs->jitter_ppm == 0) {
-            steps[i] = steps[0];
-            continue;
-        }
-        struct programs programs = *run->programs;
-        programs.jitter_seed = rng_mix(run->programs->jitter_seed, i);
-        const char *failure = NULL;
-        steps[i] = engine_run(&programs, &engine, arena, &failure);
-        if (steps[i] == NULL) {
-            assert_fail(failure, __FILE__, __LINE__); /* programs that do not end are our bug */
-        }
-    }
-    return steps;
-}
-
 bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors)
 {
@@ -136,11 +115,14 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
     }
     const struct schedule_ask ask = schedule_ask_of(bound_ask->scenario, run->layout);
     run->order = run->schedule->build(&ask, arena);
+    /* The bound holds for whatever loads: it asks no more than whether they differ. */
+    static const struct expert_loads unknown = {0};
     const struct plan_ask plan_ask = {
         .graph = run->graph,
         .cluster = run->cluster,
         .schedule = run->schedule,
         .order = run->order,
+        .loads = routing_differs(bound_ask->scenario, run->layout) ? &unknown : NULL,
     };
     const struct plan_bound_ask lower = {
         .plan = &plan_ask,
@@ -151,6 +133,64 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
     return true;
 }
 
+/* The dropped share of every layer in the first step, kept from the steps behind it. */
+static const double *layer_dropped(const struct expert_loads *loads, struct arena *arena)
+{
+    if (loads == NULL || loads->dropped_ratio <= 0.0)
+        return NULL;
+    double *dropped = ARENA_ARRAY(arena, loads->layers, double);
+    memcpy(dropped, loads->layer_dropped, loads->layers * sizeof *dropped);
+    return dropped;
+}
+
+/* scratch: of the routing, and for the length of the call. */
+static bool simulate(struct run *run, const struct run_options *options, struct arena *scratch,
+                     struct arena *arena, struct error_list *errors)
+{
+    const struct scenario *scenario = run->scenario;
+    struct stepping stepping = {.options = options};
+    const struct routing_ask routing_ask = {.scenario = scenario,
+                                            .model = run->model,
+                                            .cluster = run->cluster,
+                                            .layout = run->layout,
+                                            .scratch = scratch};
+    if (!routing_build(&routing_ask, arena, errors, &stepping.routing))
+        return false;
+    const struct expert_loads *loads = steps_first_loads(&stepping, arena);
+    const double *dropped = layer_dropped(loads, arena);
+    const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
+    run->order = run->schedule->build(&ask, arena);
+    const struct plan_ask plan_ask = {
+        .graph = run->graph,
+        .cluster = run->cluster,
+        .schedule = run->schedule,
+        .order = run->order,
+        .loads = loads,
+        /* Noise differs from rank to rank, so nothing folds. */
+        .ranks_all = options->ranks_all || scenario->noise.kernel_jitter > 0.0,
+        .unfused = options->unfused,
+    };
+    run->plan = programs_build(&plan_ask, arena);
+    run->programs = run->plan->programs;
+    const struct step_outcome *steps = steps_run(run, &stepping, &run->timeline, arena);
+    const struct report_parts parts = {
+        .scenario = scenario,
+        .model = run->model,
+        .cluster = run->cluster,
+        .layout = run->layout,
+        .plan = run->plan,
+        .timeline = run->timeline,
+        .steps = steps,
+        .step_count = options->steps,
+        .ranks_all = plan_ask.ranks_all,
+        .loads = stepping.loads,
+        .layer_dropped = dropped,
+        .balanced = steps_balanced(&plan_ask, &stepping, arena),
+    };
+    run->report = report_build(&parts, arena, errors);
+    return run->report != NULL;
+}
+
 bool run_simulate(struct run *run, const struct scenario *scenario,
                   const struct run_options *options, struct arena *arena, struct error_list *errors)
 {
@@ -159,37 +199,11 @@ bool run_simulate(struct run *run, const struct scenario *scenario,
     if (!run_prepare(run, scenario, arena, errors)) {
         return false;
     }
-    /* Noise differs from rank to rank, so nothing folds. */
-    const bool ranks_all = options->ranks_all || scenario->noise.kernel_jitter > 0.0;
-    const struct schedule_ask ask = schedule_ask_of(scenario, run->layout);
-    run->order = run->schedule->build(&ask, arena);
-    const struct plan_ask plan_ask = {
-        .graph = run->graph,
-        .cluster = run->cluster,
-        .schedule = run->schedule,
-        .order = run->order,
-        .ranks_all = ranks_all,
-        .unfused = options->unfused,
-    };
-    run->plan = programs_build(&plan_ask, arena);
-    run->programs = run->plan->programs;
-    const struct timeline *const *steps = run_steps(run, options, arena);
-    run->timeline = steps[0];
-    const struct report_parts parts = {
-        .scenario = scenario,
-        .model = run->model,
-        .cluster = run->cluster,
-        .layout = run->layout,
-        .plan = run->plan,
-        .steps = steps,
-        .step_count = options->steps,
-        .ranks_all = ranks_all,
-    };
-    struct report *report = report_build(&parts, arena, errors);
-    if (report == NULL) {
-        return false;
+    struct arena *scratch = arena_create("routing");
+    const bool done = simulate(run, options, scratch, arena, errors);
+    arena_destroy(scratch);
+    if (done) {
+        run->report->wall_s = run_clock_s() - started_s;
     }
-    report->wall_s = run_clock_s() - started_s;
-    run->report = report;
-    return true;
+    return done;
 }

@@ -4,9 +4,9 @@
  *
  * Rows. A rank enters with `entry` tokens: its sequence shard, or with etp = tp and no
  * sequence parallelism all tokens of the tensor group. Balanced routing gives each rank
- * entry * top_k * etp rows (times the capacity when experts are padded): the number does
- * not depend on ep. The experts hold their weights sharded over etp; the rows are then
- * gathered over the etp group.
+ * entry * top_k * etp rows: the number does not depend on ep. Loads that differ, drops and
+ * padding are ratios to that (routing.h), which the plan applies. The experts hold their
+ * weights sharded over etp; the rows are then gathered over the etp group.
  *
  * all-to-all dispatcher: every rank sends top_k copies of its tokens over the expert group.
  * all-gather dispatcher: every rank gets all tokens of the group and picks its own; the
@@ -36,16 +36,14 @@ struct moe_sizes {
 static struct moe_sizes moe_sizes(const struct op_sizes *sizes)
 {
     const struct moe_spec *spec = &sizes->model->spec->moe;
-    const struct moe_run_spec *run = &sizes->scenario->moe;
     struct moe_sizes size = {.top_k = (double)spec->top_k};
     size.replicated = sizes->tp > 1.0 && !sizes->sequence_parallel;
     size.entry = size.replicated ? sizes->tokens : sizes->tokens / sizes->tp;
-    const double capacity = run->policy == POLICY_DROPLESS ? 1.0 : run->capacity_factor;
-    size.rows = size.entry * size.top_k * capacity * (size.replicated ? 1.0 : sizes->etp);
+    size.rows = size.entry * size.top_k * (size.replicated ? 1.0 : sizes->etp);
     size.local = (double)spec->experts / sizes->ep;
     size.expert_width = (double)spec->intermediate_size / sizes->etp;
     size.token_bytes = size.entry * sizes->hidden * ELEMENT_BYTES;
-    size.copy_bytes = size.token_bytes * size.top_k * capacity;
+    size.copy_bytes = size.token_bytes * size.top_k;
     size.row_bytes = size.rows * sizes->hidden * ELEMENT_BYTES;
     return size;
 }

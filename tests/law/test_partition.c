@@ -16,25 +16,26 @@
 #include "stepsim/text.h"
 
 #define JOBS_WANTED 200
-#define SEEDS_MAX   4000
+#define OF_EACH     15 /* schedule, at least */
+#define SEEDS_MAX   20000
 #define RANKS_MOST  96
 
 #define PICK(rng, list) ((list)[rng_below((rng), sizeof(list) / sizeof(list)[0])])
 
-static const char *const schedules[] = {"gpipe", "1f1b", "interleaved",     "zb_h1",
+static const char *const schedules[] = {"gpipe", "1f1b",       "interleaved",    "zb_h1",
                                         "zb_v",  "dualpipe_v", "overlapped_1f1b"};
 #define SCHEDULE_COUNT (sizeof schedules / sizeof schedules[0])
 
 static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-dp-pp", "tp-ep-cp-dp-pp",
                                      "cp-tp-ep-dp-pp", "dp-tp-cp-ep-pp", "pp-tp-cp-ep-dp"};
-static const char *const modules[] = {"[]", "[norm]", "[norm, permute]", "[layer]",
-                                      "[expert_mlp]", "[attention_core, activation]",
+static const char *const modules[] = {"[]",         "[norm]",       "[norm, permute]",
+                                      "[layer]",    "[expert_mlp]", "[attention_core, activation]",
                                       "[moe_layer]"};
 
 struct job {
     char text[2048];
     const char *schedule;
-    bool loads, independent, slow;
+    bool loads, independent, slow, links;
 };
 
 static const char *word(struct rng *rng, const char *a, const char *b)
@@ -44,12 +45,16 @@ static const char *word(struct rng *rng, const char *a, const char *b)
 
 static struct job draw_job(uint64_t seed)
 {
-    static const uint32_t powers[] = {1, 2, 2, 4};
+    static const uint32_t powers[] = {1, 1, 2, 4};
     static const uint32_t experts[] = {1, 2, 4, 4, 8, 16};
     struct rng rng = rng_stream(seed, 7);
     struct job job = {.schedule = schedules[seed % SCHEDULE_COUNT]};
     const bool single = strcmp(job.schedule, "gpipe") == 0 || strcmp(job.schedule, "1f1b") == 0 ||
                         strcmp(job.schedule, "zb_h1") == 0;
+    const bool pairs =
+        strcmp(job.schedule, "dualpipe_v") == 0 || strcmp(job.schedule, "overlapped_1f1b") == 0;
+    const char *cluster = word(&rng, "atlas_800t_a2", "cloudmatrix384");
+    const bool gathers = !pairs && rng_below(&rng, 3) == 0;
     const uint32_t pp = rng_below(&rng, 3) == 0 ? 4 : 2;
     const uint32_t vpp = single ? 1 : 2;
     const uint32_t tp = PICK(&rng, powers);
@@ -61,10 +66,20 @@ static struct job draw_job(uint64_t seed)
     if (job.slow) {
         const uint64_t first = rng_below(&rng, world);
         const uint64_t second = (first + 1 + rng_below(&rng, world - 1)) % world;
-        snprintf(slow, sizeof slow,
-                 "[{rank: %u, factor: 1.37}, {rank: %u, factor: %s}]", (unsigned)first,
-                 (unsigned)second, word(&rng, "1.37", "1.0000071"));
+        snprintf(slow, sizeof slow, "[{rank: %u, factor: 1.37}, {rank: %u, factor: %s}]",
+                 (unsigned)first, (unsigned)second, word(&rng, "1.37", "1.0000071"));
     }
+    char links[256] = "[]";
+    job.links = rng_below(&rng, 3) == 0;
+    if (job.links)
+        snprintf(links, sizeof links, "[{level: node, rank: %u, factor: 0.4}]",
+                 (unsigned)rng_below(&rng, world));
+    if (job.links && world > 16 && strcmp(cluster, "atlas_800t_a2") == 0 && rng_below(&rng, 2) == 0)
+        snprintf(links, sizeof links,
+                 "[{level: cluster, rank: %u, factor: 0.1}, {level: cluster, rank: %u, factor: "
+                 "0.1}]",
+                 (unsigned)rng_below(&rng, world / 2),
+                 (unsigned)(world / 2 + rng_below(&rng, world / 2)));
     job.loads = rng_below(&rng, 2) == 0;
     job.independent = rng_below(&rng, 3) == 0;
     const int length = snprintf(
@@ -81,13 +96,13 @@ static struct job draw_job(uint64_t seed)
         "recompute: {modules: %s}\n"
         "swap: {optimizer: %s}\n"
         "overlap: {grad_reduce: %s, param_gather: %s}\n"
-        "noise: {slow_ranks: %s}\n",
-        word(&rng, "atlas_800t_a2", "cloudmatrix384"), world, tp, word(&rng, "true", "false"), pp,
-        vpp, PICK(&rng, experts), PICK(&rng, powers), cp, (unsigned)rng_below(&rng, 4),
+        "noise: {slow_ranks: %s, slow_links: %s}\n",
+        cluster, world, tp, word(&rng, "true", "false"), pp, vpp, PICK(&rng, experts),
+        pairs ? 1 : PICK(&rng, powers), cp, (unsigned)rng_below(&rng, pairs ? 3 : 4),
         PICK(&rng, orders), dp * pp * 2, job.schedule, word(&rng, "overlapped", "blocking"),
-        word(&rng, "alltoall", "allgather"), word(&rng, "flat", "hierarchical"),
+        gathers ? "allgather" : "alltoall", gathers ? "flat" : word(&rng, "flat", "hierarchical"),
         word(&rng, "true", "false"), PICK(&rng, modules), word(&rng, "false", "true"),
-        word(&rng, "true", "false"), word(&rng, "true", "false"), slow);
+        word(&rng, "true", "false"), word(&rng, "true", "false"), slow, links);
     assert_true(length > 0 && (size_t)length < sizeof job.text);
     return job;
 }
@@ -151,7 +166,7 @@ static bool ranks_agree(const struct played *folded, const struct played *full)
 struct tally {
     uint32_t jobs, folding; /* of these, how many had fewer classes than ranks */
     uint32_t of_schedule[SCHEDULE_COUNT];
-    uint32_t loads, independent, slow;
+    uint32_t loads, independent, slow, links;
 };
 
 static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally *tally)
@@ -160,8 +175,7 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     struct arena *arena = arena_create("test");
     struct error_list errors;
     error_list_init(&errors, arena);
-    const struct scenario_source source = {
-        .text = job.text, .text_name = "job", .cache = cache};
+    const struct scenario_source source = {.text = job.text, .text_name = "job", .cache = cache};
     const struct scenario *scenario = scenario_load(&source, arena, &errors);
     struct run run = {0};
     const struct run_options options = {.steps = 1};
@@ -192,7 +206,16 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     tally->loads += job.loads;
     tally->independent += job.loads && job.independent;
     tally->slow += job.slow;
+    tally->links += job.links;
     arena_destroy(arena);
+}
+
+static bool enough(const struct tally *tally)
+{
+    bool all = tally->jobs >= JOBS_WANTED;
+    for (size_t i = 0; i < SCHEDULE_COUNT; i++)
+        all = all && tally->of_schedule[i] >= OF_EACH;
+    return all;
 }
 
 static void folded_equals_full(void **state)
@@ -201,20 +224,19 @@ static void folded_equals_full(void **state)
     struct scenario_cache *cache = scenario_cache_create();
     struct tally tally = {0};
     uint64_t seed = 1;
-    for (; tally.jobs < JOBS_WANTED && seed < SEEDS_MAX; seed++)
+    for (; !enough(&tally) && seed < SEEDS_MAX; seed++)
         check_seed(seed, cache, &tally);
     scenario_cache_destroy(cache);
     print_message("seeds 1 to %llu: %u jobs, %u of them folded; %u with slow ranks, %u with "
-                  "unequal loads (%u of independent replicas)\n",
+                  "slow links, %u with unequal loads (%u of independent replicas)\n",
                   (unsigned long long)(seed - 1), tally.jobs, tally.folding, tally.slow,
-                  tally.loads, tally.independent);
-    assert_true(tally.jobs >= JOBS_WANTED);
+                  tally.links, tally.loads, tally.independent);
+    assert_true(enough(&tally));
     assert_true(tally.folding >= JOBS_WANTED / 2);
-    for (size_t i = 0; i < SCHEDULE_COUNT; i++) {
+    for (size_t i = 0; i < SCHEDULE_COUNT; i++)
         print_message("%s: %u\n", schedules[i], tally.of_schedule[i]);
-        assert_true(tally.of_schedule[i] >= 5);
-    }
     assert_true(tally.slow >= 50 && tally.loads >= 50 && tally.independent >= 10);
+    assert_true(tally.links >= 30);
 }
 
 /* ---- Class counts worked by hand ---- */
@@ -286,12 +308,68 @@ static void a_slow_rank_computes_by_its_factor(void **state)
         assert_time_equal(slow.busy[rank], even.busy[rank] * (rank == 45 ? 2 : 1));
 }
 
+/* ---- Slow links ---- */
+
+static sim_time end_of(const char *key, const char *value, uint64_t *digest)
+{
+    static const char job[] = "model: {base: deepseek_v3, layers: 8, mtp_layers: 0, moe: {experts: "
+                              "16, first_dense_layers: 0}}\n"
+                              "cluster: atlas_800t_a2\n"
+                              "devices: 32\n"
+                              "parallel: {tp: 2, pp: 2, vpp: 1, ep: 16, etp: 1, zero: 1}\n"
+                              "training: {seq_len: 2048, micro_batch_size: 1, "
+                              "global_batch_size: 64}\n"
+                              "schedule: {kind: 1f1b}\n";
+    struct arena *arena = arena_create("test");
+    struct error_list errors;
+    error_list_init(&errors, arena);
+    const struct scenario_override override = {key, value};
+    const struct scenario_source source = {
+        .text = job, .text_name = "job", .overrides = &override, .override_count = 1};
+    const struct scenario *scenario = scenario_load(&source, arena, &errors);
+    struct run run = {0};
+    const struct run_options options = {.steps = 1};
+    if (scenario == NULL || !run_simulate(&run, scenario, &options, arena, &errors))
+        print_error("%s", error_list_text(&errors, arena));
+    assert_non_null(run.report);
+    *digest = run.timeline->digest;
+    const sim_time end = run.timeline->end;
+    arena_destroy(arena);
+    return end;
+}
+
+/* When the links of all ranks are slow, the level is slow: bandwidth times the factor. */
+static void all_links_slow_is_a_slow_level(void **state)
+{
+    (void)state;
+    char links[2048];
+    size_t length = 0;
+    for (unsigned rank = 0; rank < 32; rank++)
+        length += (size_t)snprintf(links + length, sizeof links - length,
+                                   "%s{level: cluster, rank: %u, factor: 0.5}",
+                                   rank == 0 ? "[" : ", ", rank);
+    snprintf(links + length, sizeof links - length, "]");
+    uint64_t even, one, all, level;
+    const sim_time even_end = end_of("noise.slow_links", "[]", &even);
+    const sim_time one_end =
+        end_of("noise.slow_links", "[{level: cluster, rank: 9, factor: 0.5}]", &one);
+    const sim_time all_end = end_of("noise.slow_links", links, &all);
+    const sim_time level_end = end_of("cluster.levels.cluster.bandwidth", "12.5 GB/s", &level);
+    uint64_t same;
+    end_of("noise.slow_links", "[{level: cluster, rank: 9, factor: 1}]", &same);
+    assert_time_equal(all_end, level_end);
+    assert_true(all == level);
+    assert_true(same == even);
+    assert_true(even_end < one_end && one_end <= all_end);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(folded_equals_full),
         cmocka_unit_test(a_straggler_splits_what_it_touches),
         cmocka_unit_test(a_slow_rank_computes_by_its_factor),
+        cmocka_unit_test(all_links_slow_is_a_slow_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

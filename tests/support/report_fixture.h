@@ -40,7 +40,7 @@ struct report_fixture {
     double logits_bytes[2];
     struct stage_memory memory[2];
     struct hand_timeline hand;
-    const struct timeline *steps[2];
+    struct step_outcome steps[2];
     struct report_parts parts;
 };
 
@@ -82,13 +82,14 @@ static inline void fixture_init(struct report_fixture *fixture, sim_time end)
                                   .recompute_flop = fixture->recompute_flop,
                                   .stage_memory = fixture->memory,
                                   .logits_bytes = fixture->logits_bytes};
-    fixture->steps[0] = fixture->steps[1] = &fixture->hand.timeline;
+    fixture->steps[0] = fixture->steps[1] = (struct step_outcome){.end = end};
     fixture->parts = (struct report_parts){
         .scenario = fixture->scenario,
         .model = model_build(fixture->scenario, fixture->arena, &fixture->errors),
         .cluster = cluster_build(fixture->scenario, fixture->arena, &fixture->errors),
         .layout = &fixture->layout,
         .plan = &fixture->plan,
+        .timeline = &fixture->hand.timeline,
         .steps = fixture->steps,
         .step_count = 1};
     assert_non_null(fixture->parts.model);

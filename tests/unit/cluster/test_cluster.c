@@ -200,6 +200,33 @@ static void slow_ranks_exist_each_once(void **state)
     arena_destroy(f.arena);
 }
 
+static void slow_links_hang_on_used_levels(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture(16);
+    struct slow_link slow[2] = {{.level = "node", .rank = 15, .factor = 0.5},
+                                {.level = "leaf", .rank = 15, .factor = 0.5}};
+    f.scenario.noise.slow_links = slow;
+    f.scenario.noise.slow_link_count = 1;
+    assert_non_null(build(&f));
+    f.scenario.noise.slow_link_count = 2;
+    build(&f);
+    assert_refused(f.errors, ERROR_unknown_name, "no level \"leaf\"");
+    slow[1].level = "node";
+    build(&f);
+    assert_refused(f.errors, ERROR_conflicting_keys, "listed twice");
+    slow[1].rank = 16;
+    build(&f);
+    assert_refused(f.errors, ERROR_out_of_range, "no rank 16");
+    slow[1] = (struct slow_link){.level = "cluster", .rank = 3, .factor = 0.5};
+    assert_non_null(build(&f));
+    f.scenario.devices = 8; /* one node: the cluster level is not used */
+    slow[0].rank = 7;
+    build(&f);
+    assert_refused(f.errors, ERROR_unknown_name, "no level \"cluster\"");
+    arena_destroy(f.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +237,7 @@ int main(void)
         cmocka_unit_test(groups_that_straddle_nodes),
         cmocka_unit_test(the_closed_form_equals_the_count),
         cmocka_unit_test(slow_ranks_exist_each_once),
+        cmocka_unit_test(slow_links_hang_on_used_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

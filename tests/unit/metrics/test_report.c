@@ -87,9 +87,7 @@ static void every_step_has_a_row(void **state)
 {
     (void)state;
     fixture_init(&fixture, 1000000000);
-    struct timeline slower = fixture.hand.timeline;
-    slower.end = 2000000000;
-    fixture.steps[1] = &slower;
+    fixture.steps[1].end = 2000000000;
     fixture.parts.step_count = 2;
     const struct report *report = fixture_report(&fixture);
     assert_int_equal(report->step_count, 2);
@@ -97,6 +95,26 @@ static void every_step_has_a_row(void **state)
     assert_close(report->steps[0].tokens_per_s, 1.024e6, 1e-14);
     assert_close(report->steps[1].step_time_s, 2e-3, 1e-15);
     assert_close(report->steps[1].mfu, report->mfu / 2.0, 1e-14);
+    fixture_free(&fixture);
+}
+
+/* A job fits if every step does: the second one is 1 GiB above the limit. */
+static void the_fullest_step_decides(void **state)
+{
+    (void)state;
+    fixture_init(&fixture, 1000000000);
+    fixture.parts.step_count = 2;
+    assert_true(fixture_report(&fixture)->fits);
+    const double limit = fixture_report(&fixture)->limit_bytes;
+    fixture.steps[1].peak_bytes = (int64_t)(limit + GIB_BYTES);
+    const struct report *report = fixture_report(&fixture);
+    assert_false(report->fits);
+    assert_true(report->steps[0].fits);
+    assert_false(report->steps[1].fits);
+    assert_int_equal(report->misfit_steps, 1);
+    assert_int_equal(report->worst_step, 2);
+    assert_close(report->worst_peak_bytes, limit + GIB_BYTES, 1e-12);
+    assert_non_null(strstr(report->verdict, "of step 2 needs"));
     fixture_free(&fixture);
 }
 
@@ -109,6 +127,7 @@ int main(void)
         cmocka_unit_test(more_than_the_peak_is_refused),
         cmocka_unit_test(shares_are_of_the_busiest_observed_rank),
         cmocka_unit_test(every_step_has_a_row),
+        cmocka_unit_test(the_fullest_step_decides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

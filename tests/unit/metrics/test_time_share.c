@@ -3,17 +3,25 @@
 #include "hand_timeline.h"
 #include "metrics/metrics_internal.h"
 
-static void measure(struct hand_timeline *hand, sim_time *share)
+/* With the durations of perfect balance and the end of the step under it, or NULL and 0. */
+static void measure_against(struct hand_timeline *hand, const sim_time *balanced_ps,
+                            sim_time balanced_end, sim_time *share)
 {
     struct arena *arena = arena_create("test");
     struct sweep sweep;
     struct sweep_slice slice;
-    memset(share, 0, CAUSE_COUNT * sizeof *share);
+    struct time_share sum = {.balanced_ps = balanced_ps};
     sweep_init(&sweep, &hand->programs, &hand->timeline, &hand->observed, arena);
     while (sweep_next(&sweep, &slice)) {
-        time_share_add(share, &slice);
+        time_share_add(&sum, &slice);
     }
+    time_share_finish(&sum, hand->timeline.end, balanced_end, share);
     arena_destroy(arena);
+}
+
+static void measure(struct hand_timeline *hand, sim_time *share)
+{
+    measure_against(hand, NULL, 0, share);
 }
 
 /*
@@ -108,6 +116,53 @@ static void hidden_work_takes_nothing(void **state)
     assert_time_equal(share[CAUSE_EP] + share[CAUSE_SWAP] + share[CAUSE_BUBBLE], 0);
 }
 
+/*
+ * A heavy rank: its experts run 30 instead of 20, its exchange 16 instead of 10, and it waits 4
+ * for heavier ones; 10 of bubble. What can be seen of imbalance is 10 + 6 + 4 = 20.
+ */
+static void draw_heavy_rank(struct hand_timeline *hand)
+{
+    hand_init(hand, 60);
+    hand->durations[0][0] = 30;
+    hand->durations[0][1] = 16;
+    hand_op(hand, STREAM_COMPUTE, CAUSE_COMPUTE, 0, 30);
+    struct program_op *ep = hand_op(hand, STREAM_EP, CAUSE_EP, 34, 50);
+    ep->peer = GROUP_EP;
+    ep->duration = 1;
+    hand_wait(hand, ep, STREAM_COMPUTE, 0);
+}
+
+/* Balance takes 10 off this step: half of what can be seen; the other half would come back
+ * elsewhere, the waits as bubble. */
+static void balance_takes_less_than_is_seen(void **state)
+{
+    (void)state;
+    struct hand_timeline hand;
+    sim_time share[CAUSE_COUNT];
+    const sim_time balanced[] = {20, 10};
+    draw_heavy_rank(&hand);
+    measure_against(&hand, balanced, 60 - 10, share);
+    assert_time_equal(share[CAUSE_IMBALANCE], 10);
+    assert_time_equal(share[CAUSE_COMPUTE], 30 - 5);
+    assert_time_equal(share[CAUSE_EP], 16 - 3);
+    assert_time_equal(share[CAUSE_BUBBLE], 10 + 2);
+}
+
+/* It takes 25 off: all that is seen, and 5 of the bubble, for which other stages wait. */
+static void balance_takes_from_the_bubble(void **state)
+{
+    (void)state;
+    struct hand_timeline hand;
+    sim_time share[CAUSE_COUNT];
+    const sim_time balanced[] = {20, 10};
+    draw_heavy_rank(&hand);
+    measure_against(&hand, balanced, 60 - 25, share);
+    assert_time_equal(share[CAUSE_IMBALANCE], 25);
+    assert_time_equal(share[CAUSE_COMPUTE], 20);
+    assert_time_equal(share[CAUSE_EP], 10);
+    assert_time_equal(share[CAUSE_BUBBLE], 5);
+}
+
 /* 1F1B with p = 2, m = 3, F = 1, B = 2: both stages are busy for 9 of 12, a quarter idles:
  * (p - 1) / (m + p - 1) = 1/4. */
 static void bubble_is_the_idle_share_over_stages(void **state)
@@ -133,6 +188,8 @@ int main(void)
         cmocka_unit_test(a_recv_counts_only_on_the_wire),
         cmocka_unit_test(waiting_for_own_stage_is_imbalance),
         cmocka_unit_test(hidden_work_takes_nothing),
+        cmocka_unit_test(balance_takes_less_than_is_seen),
+        cmocka_unit_test(balance_takes_from_the_bubble),
         cmocka_unit_test(bubble_is_the_idle_share_over_stages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
