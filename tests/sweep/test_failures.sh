@@ -104,9 +104,11 @@ expect "a late point does not end the sweep" [ $? -eq 0 ]
 expect "late points are rows" \
     count late.db "status = 'failed' and code = 'point_timeout'" = 2
 # Sanitizers reserve more address space than any limit.
-grep -q __asan_init "$STEPSIM" || "$STEPSIM" sweep heavy.yaml --db large.db --jobs 1 --quiet --point-memory "60 MiB" >/dev/null
-[ ! -e large.db ] || expect "points that need too much memory are rows" \
-    count large.db "status = 'failed' and code = 'point_out_of_memory'" = 2
+if ! grep -q __asan_init "$STEPSIM"; then
+    "$STEPSIM" sweep heavy.yaml --db large.db --jobs 1 --quiet --point-memory "60 MiB" >/dev/null
+    expect "points that need too much memory are rows" \
+        count large.db "status = 'failed' and code = 'point_out_of_memory'" = 2
+fi
 
 # Kill workers: their points are failed rows, and --retry-failed heals them.
 "$STEPSIM" sweep sweep.yaml --db hurt.db --jobs 2 --quiet >/dev/null &
