@@ -527,8 +527,7 @@ static void find_splits(struct space *space, struct arena *arena, struct error_l
         known->pp = pp->values[i / 2 / vpp->count].number;
         known->vpp = vpp->values[i / 2 % vpp->count].number;
         known->v_shaped = i % 2 == 1;
-        if ((known->v_shaped && known->vpp != 2) ||
-            (uint64_t)known->pp * known->vpp > 2 * (uint64_t)model->layers) {
+        if (known->v_shaped && known->vpp != 2) {
             continue;
         }
         known->layers = ARENA_ARRAY(arena, known->pp * known->vpp, uint32_t);
