@@ -67,6 +67,9 @@ struct plan_bound_ask {
      * INFINITY for no cut. */
     double memory_cut_bytes;
     const struct plan_costs *costs; /* of such a layout, or NULL */
+    /* The work of the fullest stage between filling and draining the pipeline, and memory without
+     * activations: looser, several times cheaper, and needs no order of actions. */
+    bool quick;
 };
 
 /* From the same costs as the programs, without building them. *costs becomes what was priced,

@@ -60,6 +60,7 @@ struct run_bound_ask {
      * vpp and stages alone. */
     const struct run *like;
     bool same_ops;
+    bool quick; /* a looser bound for a fraction of the time, see plan.h; never above the other */
 };
 bool run_bound(struct run *run, const struct run_bound_ask *ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors);

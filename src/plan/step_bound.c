@@ -484,6 +484,53 @@ static double peak_bound(const struct op_graph *graph, const double *moving_byte
     return fmax(0.0, most - MEMORY_SLACK_BYTES);
 }
 
+/* ---- Without an order ---- */
+
+static sim_time least(struct pass_bound pass)
+{
+    return pass.whole < pass.pieces ? pass.whole : pass.pieces;
+}
+
+/* What one microbatch needs at least on a chunk, forward and backward. */
+static sim_time chunk_work(const struct bound *bound, uint32_t stage, uint32_t chunk)
+{
+    const struct plan_ask *ask = bound->builder->ask;
+    const struct chunk_bound *of = &bound->chunks[stage * ask->graph->layout->vpp + chunk];
+    const sim_time forward = least(of->time[TEMPLATE_FORWARD]);
+    if (ask->schedule->splits_backward) {
+        /* A schedule may take the two halves as one pass. */
+        const sim_time halves = least(of->time[TEMPLATE_BACKWARD_INPUT]) +
+                                least(of->time[TEMPLATE_BACKWARD_WEIGHT]);
+        const sim_time one = least(of->time[TEMPLATE_BACKWARD]);
+        return forward + (halves < one ? halves : one);
+    }
+    return forward + least(of->time[TEMPLATE_BACKWARD]);
+}
+
+/*
+ * A stage begins when the first microbatch has passed the stages before it, runs all its passes
+ * one after another, and, where backward is one pass, ends with a backward of its first chunk,
+ * behind which those stages still have to go back.
+ */
+static sim_time work_bound(const struct bound *bound)
+{
+    const struct plan_ask *ask = bound->builder->ask;
+    const struct layout *layout = ask->graph->layout;
+    sim_time before = 0;
+    sim_time most = 0;
+    for (uint32_t stage = 0; stage < layout->pp; stage++) {
+        sim_time work = 0;
+        for (uint32_t chunk = 0; chunk < layout->vpp; chunk++) {
+            work += chunk_work(bound, stage, chunk);
+        }
+        most = later(most, before + work * (sim_time)layout->microbatches);
+        const struct chunk_bound *first = &bound->chunks[stage * layout->vpp];
+        before += least(first->time[TEMPLATE_FORWARD]);
+        before += ask->schedule->splits_backward ? 0 : least(first->time[TEMPLATE_BACKWARD]);
+    }
+    return most;
+}
+
 struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
                                    const struct plan_costs **costs, struct arena *arena)
 {
@@ -511,9 +558,13 @@ struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
         bound_stage(&bound, stage);
     }
+    const bool noise = scenario->noise.kernel_jitter > 0.0;
+    if (ask->quick) {
+        return (struct plan_bound){.step_s = noise ? 0.0 : sim_time_seconds(work_bound(&bound)),
+                                   .peak_bytes = fixed};
+    }
     start_messages(&bound);
     play_pipeline(&bound);
-    const bool noise = scenario->noise.kernel_jitter > 0.0;
     const double step_s = noise ? 0.0 : sim_time_seconds(play_ends(&bound));
     return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(graph, bound.peak)};
 }

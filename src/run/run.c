@@ -114,7 +114,7 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
         return false;
     }
     const struct schedule_ask ask = schedule_ask_of(bound_ask->scenario, run->layout);
-    run->order = run->schedule->build(&ask, arena);
+    run->order = bound_ask->quick ? NULL : run->schedule->build(&ask, arena);
     /* The bound holds for whatever loads: it asks no more than whether they differ. */
     static const struct expert_loads unknown = {0};
     const struct plan_ask plan_ask = {
@@ -128,6 +128,7 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
         .plan = &plan_ask,
         .memory_cut_bytes = bound_ask->memory_cut_bytes,
         .costs = bound_ask->same_ops ? bound_ask->like->costs : NULL,
+        .quick = bound_ask->quick,
     };
     *bound = plan_lower_bound(&lower, &run->costs, arena);
     return true;
