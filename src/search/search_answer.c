@@ -18,7 +18,10 @@ static void list_choices(const struct hunt *hunt, struct search_layout *layout)
             if (strcmp(text, "file") == 0) {
                 continue;
             }
-            if (strcmp(text, "tail") == 0) {
+            if (strcmp(text, "apart") == 0) {
+                text = arena_printf(hunt->arena, "{layout: \"%s\"}",
+                                    layout->scenario->parallel.layout);
+            } else if (strcmp(text, "tail") == 0) {
                 struct text list = {0};
                 for (uint32_t k = 0; k < layout->scenario->parallel.layers_count; k++) {
                     text_add(&list, "%s%u", k > 0 ? "," : "", layout->scenario->parallel.layers[k]);

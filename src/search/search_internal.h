@@ -8,11 +8,12 @@
 
 /* ---- Space (space.c) ---- */
 
-/* The balanced split of one shape of pipeline. */
+/* The splits of one shape of pipeline that are worked out once. */
 struct known_split {
     uint32_t pp, vpp;
     bool v_shaped;
-    uint32_t *layers; /* of every chunk, in model order */
+    uint32_t *layers;  /* balanced: of every chunk, in model order */
+    const char *apart; /* MTP modules and head on chunks of their own; NULL: cannot be */
 };
 
 struct space {

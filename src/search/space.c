@@ -20,7 +20,7 @@
 enum axis_kind { AXIS_NUMBER, AXIS_CHOICE, AXIS_SET, AXIS_FLAG, AXIS_TEXT, AXIS_STAGES };
 
 /* How layers are dealt to stages. */
-enum { STAGES_FILE, STAGES_BALANCED, STAGES_TAIL };
+enum { STAGES_FILE, STAGES_BALANCED, STAGES_TAIL, STAGES_APART };
 
 struct maker {
     const struct search_ask *ask;
@@ -98,11 +98,13 @@ static void add_parsed(struct maker *maker, const char *text)
             add_value(maker, "balanced", STAGES_BALANCED);
         } else if (strcmp(text, "tail") == 0) {
             add_value(maker, "tail", STAGES_TAIL);
+        } else if (strcmp(text, "apart") == 0) {
+            add_value(maker, "apart", STAGES_APART);
         } else if (strcmp(text, "file") == 0) {
             add_value(maker, "file", STAGES_FILE);
         } else {
             error_add(maker->errors, ERROR_bad_value, (struct location){0}, row->key,
-                      "\"%s\" is not one of balanced, tail, file", text);
+                      "\"%s\" is not one of balanced, tail, apart, file", text);
         }
         return;
     }
@@ -266,6 +268,9 @@ static void stages_values(struct maker *maker)
     add_written(maker);
     add_value(maker, "balanced", STAGES_BALANCED);
     add_value(maker, "tail", STAGES_TAIL);
+    if (maker->base->model.mtp_layers > 0) {
+        add_value(maker, "apart", STAGES_APART);
+    }
 }
 
 #define AT(field) offsetof(struct scenario, field)
@@ -313,8 +318,8 @@ const struct search_key search_keys[] = {
     {"swap.optimizer", "the file's"},
     {"parallel.vpp", "1, 2, 4, and the file's"},
     {"parallel.stages",
-     "balanced; tail, which gives every chunk the same number of layers until none are left; and "
-     "the file's"},
+     "balanced; tail, which gives every chunk the same number of layers until none are left; apart, "
+     "with MTP modules, which leaves the last chunk to the head alone; and the file's"},
     {NULL, NULL},
 };
 
@@ -350,21 +355,32 @@ static void tail_split(struct scenario *scenario, struct arena *arena)
     p->layers_count = chunks;
 }
 
-/* The balanced split, worked out once for each pipeline of the space. */
-static bool use_balanced(const struct space *space, struct scenario *scenario)
+static const struct known_split *find_known(const struct space *space,
+                                            const struct scenario *scenario)
 {
     const struct schedule *schedule = schedule_find(scenario->schedule.kind);
-    struct parallel_spec *p = &scenario->parallel;
+    const struct parallel_spec *p = &scenario->parallel;
     for (uint32_t i = 0; schedule != NULL && i < space->split_count; i++) {
         const struct known_split *known = &space->splits[i];
         if (known->pp == p->pp && known->vpp == p->vpp && known->v_shaped == schedule->v_shaped) {
-            p->split = SPLIT_LAYERS;
-            p->layers = known->layers;
-            p->layers_count = p->pp * p->vpp;
-            return true;
+            return known;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* The balanced split, worked out once for each pipeline of the space. */
+static bool use_balanced(const struct space *space, struct scenario *scenario)
+{
+    const struct known_split *known = find_known(space, scenario);
+    if (known == NULL) {
+        return false;
+    }
+    struct parallel_spec *p = &scenario->parallel;
+    p->split = SPLIT_LAYERS;
+    p->layers = known->layers;
+    p->layers_count = p->pp * p->vpp;
+    return true;
 }
 
 static void set_stages(struct scenario *scenario, uint32_t which, struct arena *arena)
@@ -450,7 +466,15 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
     if (scenario->recompute.modules == 0) {
         scenario->recompute.method = RECOMPUTE_ALL;
     }
-    if (scenario->parallel.split == SPLIT_BALANCED) {
+    const uint32_t stages = space_value(space, space->axis_count - 1, 0, inner)->number;
+    if (stages == STAGES_APART) {
+        const struct known_split *known = find_known(space, scenario);
+        if (known == NULL || known->apart == NULL) {
+            return NULL;
+        }
+        scenario->parallel.split = SPLIT_LAYOUT;
+        scenario->parallel.layout = known->apart;
+    } else if (scenario->parallel.split == SPLIT_BALANCED) {
         use_balanced(space, scenario);
     }
     return is_double(space, scenario, inner) || !schedule_takes(scenario) ? NULL : scenario;
@@ -511,6 +535,51 @@ static const struct search_axis *axis_of(const struct space *space, const char *
     return NULL;
 }
 
+/*
+ * The head alone on the last chunk, MTP modules on the one before it, layers one after another to
+ * the lightest of the others, the first of equals. With 61 layers and one module on 32 chunks
+ * that is the split of NVIDIA's recipes for DeepSeek-V3, Et*3|(tt|)*29m|L. NULL: no chunks for it.
+ */
+static const char *apart_split(const struct layout_balance_ask *ask, uint32_t mtp_layers,
+                               struct arena *arena)
+{
+    const uint32_t chunks = ask->pp * ask->vpp;
+    if (mtp_layers == 0 || chunks < 3 || chunks - 2 > ask->layers) {
+        return NULL;
+    }
+    double layer = 0.0;
+    for (uint32_t i = 0; i < ask->layers; i++) {
+        layer += ask->weights.layer[i] / ask->layers;
+    }
+    uint32_t *layers = ARENA_ARRAY(arena, chunks, uint32_t);
+    for (uint32_t i = 0; i < ask->layers; i++) {
+        uint32_t lightest = 0;
+        for (uint32_t k = 1; k + 1 < chunks; k++) {
+            const double extra = k + 2 == chunks ? ask->weights.mtp / layer : 0.0;
+            lightest = layers[k] + extra < layers[lightest] ? k : lightest;
+        }
+        layers[lightest]++;
+    }
+    struct text text = {0};
+    text_add(&text, "E");
+    for (uint32_t k = 0; k + 2 < chunks;) {
+        uint32_t equal = 1; /* neighbours, but not the first chunk, which has the embedding */
+        while (k > 0 && k + equal + 2 < chunks && layers[k + equal] == layers[k]) {
+            equal++;
+        }
+        const char *some = layers[k] > 0 ? arena_printf(arena, "t*%u", layers[k]) : "";
+        text_add(&text, equal > 1 ? "(%s|)*%u" : "%s|", some, equal);
+        k += equal;
+    }
+    if (layers[chunks - 2] > 0) {
+        text_add(&text, "t*%u", layers[chunks - 2]);
+    }
+    text_add(&text, "m*%u|L", mtp_layers);
+    const char *split = arena_strdup(arena, text_string(&text));
+    text_free(&text);
+    return split;
+}
+
 static void find_splits(struct space *space, struct arena *arena, struct error_list *errors)
 {
     const struct model *model = model_build(space->base, arena, errors);
@@ -537,6 +606,7 @@ static void find_splits(struct space *space, struct arena *arena, struct error_l
                                                .vpp = known->vpp,
                                                .v_shaped = known->v_shaped};
         layout_balance(&ask, arena, known->layers);
+        known->apart = apart_split(&ask, model->spec->mtp_layers, arena);
         space->split_count++;
     }
 }
