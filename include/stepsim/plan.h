@@ -58,7 +58,7 @@ struct plan_bound {
     double peak_bytes; /* of the fullest stage */
 };
 
-/* Priced templates of an op graph, kept for layouts that differ in vpp and stages alone. */
+/* Priced templates of an op graph, kept for layouts of which the ops are the same (run.h). */
 struct plan_costs;
 
 struct plan_bound_ask {

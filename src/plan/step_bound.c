@@ -40,8 +40,17 @@ struct chunk_bound {
     struct pass_memory memory[TEMPLATE_KIND_COUNT];
 };
 
+/* One block of layers, whichever chunk has it. */
+struct block_bound {
+    bool known;
+    struct pass_bound time;
+    double top;  /* bytes while it runs */
+    double left; /* and behind it */
+};
+
 struct bound {
     struct plan_builder *builder;
+    struct block_bound blocks[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
     bool communication;         /* durations of communication are final */
     struct walk *walk;          /* scratch */
     struct chunk_bound *chunks; /* [stage * vpp + chunk] */
@@ -117,9 +126,10 @@ static struct pass_bound template_bound(const struct bound *bound, const struct 
 
 /* ---- One pass over one chunk ---- */
 
-/* Copies to the host are taken to be over at once, and back only when they are needed. */
-static void add_block_memory(const struct bound *bound, const struct chunk_block *block,
-                             enum template_kind which, struct pass_memory *memory)
+/* Bytes of a pass above what is alive when it begins, and what it leaves. Copies to the host are
+ * taken to be over at once, and back only when they are needed. */
+static void bound_block_memory(const struct bound *bound, const struct chunk_block *block,
+                               enum template_kind which, struct block_bound *out)
 {
     const struct op_graph *graph = bound->builder->ask->graph;
     const struct block_ops *ops = op_graph_block(graph, block->kind, block->windowed);
@@ -130,11 +140,33 @@ static void add_block_memory(const struct bound *bound, const struct chunk_block
     const bool swaps = !ends && graph->scenario->swap.activations != 0;
     const double swapped = swaps ? memory_model_swapped(graph, ops, block->recompute) : 0.0;
     const bool back = which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_INPUT;
-    const double top = pass.start + (back ? swapped : 0.0);
-    memory->peak = fmax(memory->peak, memory->net + top);
-    memory->first_peak = memory->first_peak > 0.0 ? memory->first_peak : top;
-    memory->net += pass.start + pass.end;
-    memory->net += back ? swapped : which == TEMPLATE_FORWARD ? -swapped : 0.0;
+    out->top = pass.start + (back ? swapped : 0.0);
+    out->left = pass.start + pass.end;
+    out->left += back ? swapped : which == TEMPLATE_FORWARD ? -swapped : 0.0;
+}
+
+/* The bound of a block, worked out once for all chunks that have one like it. */
+static const struct block_bound *block_bound(struct bound *bound, const struct chunk_block *block,
+                                             enum template_kind which)
+{
+    const struct template *template = template_of(bound->builder, block->kind, block->windowed,
+                                                  block->recompute, which);
+    const size_t index = (size_t)(template->block - bound->builder->ask->graph->blocks);
+    ASSERT(index < PLAN_BLOCKS_MAX);
+    struct block_bound *known = &bound->blocks[index][block->recompute][which];
+    if (!known->known) {
+        known->known = true;
+        known->time = template_bound(bound, template);
+        bound_block_memory(bound, block, which, known);
+    }
+    return known;
+}
+
+static void add_block_memory(const struct block_bound *block, struct pass_memory *memory)
+{
+    memory->peak = fmax(memory->peak, memory->net + block->top);
+    memory->first_peak = memory->first_peak > 0.0 ? memory->first_peak : block->top;
+    memory->net += block->left;
 }
 
 static void bound_chunk(struct bound *bound, const struct program_writer *writer, uint32_t chunk)
@@ -153,12 +185,10 @@ static void bound_chunk(struct bound *bound, const struct program_writer *writer
         for (uint32_t i = 0; i < walk->count; i++) {
             const struct chunk_block *block =
                 &walk->blocks[walk->reverse ? walk->count - 1 - i : i];
-            const struct template *template =
-                template_of(builder, block->kind, block->windowed, block->recompute, which);
-            const struct pass_bound time = template_bound(bound, template);
-            out->time[which].whole += time.whole;
-            out->time[which].pieces += time.pieces;
-            add_block_memory(bound, block, which, &out->memory[which]);
+            const struct block_bound *known = block_bound(bound, block, which);
+            out->time[which].whole += known->time.whole;
+            out->time[which].pieces += known->time.pieces;
+            add_block_memory(known, &out->memory[which]);
         }
     }
 }
@@ -181,15 +211,17 @@ static struct program_writer bare_writer(struct plan_builder *builder, uint32_t 
     return writer;
 }
 
-static void bound_stage(struct bound *bound, uint32_t stage)
+static void bound_stage(struct bound *bound, uint32_t stage, bool quick)
 {
     struct plan_builder *builder = bound->builder;
     const uint32_t vpp = builder->ask->graph->layout->vpp;
     struct program_writer writer = bare_writer(builder, stage);
-    stage_start_write(&writer);
+    if (!quick) {
+        stage_start_write(&writer);
+    }
     for (uint32_t chunk = 0; chunk < vpp; chunk++) {
         sim_time there = 0;
-        const uint32_t last = chunk_parameters_ready(&writer, chunk);
+        const uint32_t last = quick ? NO_INDEX : chunk_parameters_ready(&writer, chunk);
         for (uint32_t i = 0; bound->communication && last != NO_INDEX && i <= last; i++) {
             there += builder->costs.durations[writer.ops[STREAM_DP][i].duration];
         }
@@ -556,7 +588,7 @@ struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
     };
     *costs = (const struct plan_costs *)(const void *)bound.builder;
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
-        bound_stage(&bound, stage);
+        bound_stage(&bound, stage, ask->quick);
     }
     const bool noise = scenario->noise.kernel_jitter > 0.0;
     if (ask->quick) {

@@ -45,7 +45,8 @@ static struct schedule_ask schedule_ask_of(const struct scenario *scenario,
     return ask;
 }
 
-/* The op graph of another layout, which depends on vpp and stages only through the layout. */
+/* The op graph of another layout, which depends on chunks, sharding and swap only through layout
+ * and scenario. */
 static const struct op_graph *graph_like(const struct run *run, const struct run *like,
                                          struct arena *arena)
 {
@@ -84,10 +85,6 @@ static bool prepare(struct run *run, const struct run_bound_ask *ask, struct are
     const struct schedule_ask schedule_ask = schedule_ask_of(scenario, run->layout);
     const struct location at = scenario_at(scenario, "schedule.kind");
     const bool schedule_fits = run->schedule->check(&schedule_ask, at, errors);
-    if (ask->same_ops) {
-        run->graph = graph_like(run, like, arena);
-        return schedule_fits;
-    }
     const struct op_graph_ask graph_ask = {
         .scenario = scenario,
         .model = run->model,
@@ -96,7 +93,11 @@ static bool prepare(struct run *run, const struct run_bound_ask *ask, struct are
         .splits_backward = run->schedule->splits_backward,
         .pairs = run->schedule->overlaps,
     };
-    run->graph = op_graph_build(&graph_ask, arena, errors);
+    if (ask->same_ops) {
+        run->graph = op_graph_check(&graph_ask, errors) ? graph_like(run, like, arena) : NULL;
+    } else {
+        run->graph = op_graph_build(&graph_ask, arena, errors);
+    }
     return schedule_fits && run->graph != NULL;
 }
 

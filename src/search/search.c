@@ -17,8 +17,8 @@
 #include "stepsim/text.h"
 
 #define BATCH          64
-#define REFINED        512 /* candidates that get a full bound at a time */
-#define REFINED_GRAIN  8
+#define REFINED        4096 /* candidates that get a full bound at a time */
+#define REFINED_GRAIN  32
 #define GRAIN          128
 #define CANDIDATES_MAX ((uint64_t)40 * 1000 * 1000)
 
@@ -76,12 +76,8 @@ static bool bound_candidate(struct hunt *hunt, uint64_t number, bool quick,
                             struct candidate *out, struct arena *scratch)
 {
     const struct space *space = &hunt->space;
-    const uint64_t alike = (uint64_t)space->axes[space->axis_count - 2].count *
-                           space->axes[space->axis_count - 1].count;
-    const bool same_ops = recall(&hunt->ops, number / alike);
-    const bool same_degrees = recall(&hunt->degrees, number / space->inner_size);
-    struct kept *keep = !same_degrees ? &hunt->degrees : !same_ops ? &hunt->ops : NULL;
-    struct arena *arena = keep != NULL ? keep->arena : scratch;
+    const bool same_ops = recall(&hunt->ops, number / space->alike);
+    struct arena *arena = same_ops ? scratch : hunt->ops.arena;
     const struct scenario *scenario = candidate_scenario(hunt, number, arena);
     const struct wish_point point = {.scenario = scenario, .number = number};
     if (scenario == NULL || (quick && !wishes_hold(&hunt->wishes, &point, false))) {
@@ -94,18 +90,16 @@ static bool bound_candidate(struct hunt *hunt, uint64_t number, bool quick,
     const struct run_bound_ask ask = {
         .scenario = scenario,
         .memory_cut_bytes = hunt->limit_bytes + MORE_MEMORY_BYTES,
-        .like = same_ops       ? &hunt->ops.run
-                : same_degrees ? &hunt->degrees.run
-                               : NULL,
+        .like = same_ops ? &hunt->ops.run : &space->likes[number / space->inner_size],
         .same_ops = same_ops,
         .quick = quick,
     };
     if (!run_bound(&run, &ask, &bound, arena, &errors)) {
         return false;
     }
-    if (keep != NULL) {
-        keep->run = run;
-        keep->filled = true;
+    if (!same_ops) {
+        hunt->ops.run = run;
+        hunt->ops.filled = true;
     }
     out->memory_bound = bound.peak_bytes;
     out->bound = hunt_score(hunt, &point, bound.step_s, bound.peak_bytes);

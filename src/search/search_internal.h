@@ -23,7 +23,9 @@ struct space {
     uint32_t axis_count;
     uint32_t outer_count; /* the first so many axes are degrees, looked at before the others */
     uint64_t inner_size;  /* combinations of the others */
+    uint64_t alike;       /* so many neighbours have the same ops */
     uint64_t *outers;     /* combinations of degrees that some layout accepts, ascending */
+    struct run *likes;    /* of each of them, up to the layout; its groups are those of all */
     uint64_t outer_size, outer_total;
     struct known_split *splits;
     uint32_t split_count;
@@ -102,8 +104,7 @@ struct candidate {
     struct search_figures figures;
 };
 
-/* What a worker keeps of the candidate before: neighbours share degrees, and those that differ
- * in vpp and stages alone share their ops and costs. */
+/* What a worker keeps of the candidate before, whose ops and costs its neighbours share. */
 struct kept {
     struct arena *arena; /* NULL: nothing is kept yet */
     uint64_t key;
@@ -132,7 +133,7 @@ struct hunt {
     struct numbered *pairs;            /* scratch of a batch */
     uint64_t *heap, heap_count;        /* indices, the lowest bound on top */
     struct search_progress progress;
-    struct kept degrees, ops; /* each worker has its own */
+    struct kept ops; /* each worker has its own */
 };
 
 /* The best within a limit of memory, best first. */

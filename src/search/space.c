@@ -235,7 +235,18 @@ static void group_values(struct maker *maker)
 
 static void zero_values(struct maker *maker)
 {
-    add_number(maker, 1);
+    for (uint32_t zero = 1; zero <= 3; zero++) {
+        add_number(maker, zero);
+    }
+    add_written(maker);
+}
+
+static void dispatcher_values(struct maker *maker)
+{
+    if (maker->base->model.moe.experts > 0) {
+        add_parsed(maker, "alltoall");
+        add_parsed(maker, "allgather");
+    }
     add_written(maker);
 }
 
@@ -252,6 +263,7 @@ static void recompute_values(struct maker *maker)
 {
     add_parsed(maker, "[]");
     if (maker->base->recompute.method == RECOMPUTE_ALL) {
+        add_parsed(maker, "[norm, activation]");
         add_parsed(maker, "[layer]");
     }
     add_written(maker);
@@ -260,7 +272,16 @@ static void recompute_values(struct maker *maker)
 static void swap_values(struct maker *maker)
 {
     add_parsed(maker, "[]");
+    if (maker->base->model.moe.experts > 0) {
+        add_parsed(maker, "[moe_permute_probs]");
+    }
     add_written(maker);
+}
+
+static void swap_optimizer_values(struct maker *maker)
+{
+    add_parsed(maker, "false");
+    add_parsed(maker, "true");
 }
 
 static void stages_values(struct maker *maker)
@@ -275,7 +296,8 @@ static void stages_values(struct maker *maker)
 
 #define AT(field) offsetof(struct scenario, field)
 
-/* Degrees first; stages last, so that equal splits are neighbours. */
+/* Degrees first; then what changes the ops; then the rest, so that candidates with the same ops are
+ * neighbours; stages last, so that equal splits are neighbours. */
 static const struct axis_row axis_rows[] = {
     {"devices", AXIS_NUMBER, AT(devices), add_written},
     {"parallel.tp", AXIS_NUMBER, AT(parallel.tp), tp_values},
@@ -285,19 +307,20 @@ static const struct axis_row axis_rows[] = {
     {"parallel.cp.size", AXIS_NUMBER, AT(parallel.cp), cp_values},
     {"training.micro_batch_size", AXIS_NUMBER, AT(training.micro_batch_size), micro_batch_values},
     {"schedule.kind", AXIS_TEXT, AT(schedule.kind), schedule_values},
-    {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
-    {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
-    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), add_written},
+    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), dispatcher_values},
     {"moe.exchange", AXIS_CHOICE, AT(moe.exchange), exchange_values},
     {"recompute.modules", AXIS_SET, AT(recompute.modules), recompute_values},
+    {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
+    {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
     {"swap.activations", AXIS_SET, AT(swap.activations), swap_values},
-    {"swap.optimizer", AXIS_FLAG, AT(swap.optimizer), add_written},
+    {"swap.optimizer", AXIS_FLAG, AT(swap.optimizer), swap_optimizer_values},
     {"parallel.vpp", AXIS_NUMBER, AT(parallel.vpp), vpp_values},
     {"parallel.stages", AXIS_STAGES, 0, stages_values},
 };
 
 #define AXIS_ROW_COUNT (sizeof axis_rows / sizeof axis_rows[0])
 #define OUTER_ROWS     7
+#define OPS_ROWS       11 /* the others leave the ops as they are */
 
 const struct search_key search_keys[] = {
     {"devices", "the file's"},
@@ -309,13 +332,13 @@ const struct search_key search_keys[] = {
     {"training.micro_batch_size", "1, 2, 4"},
     {"schedule.kind",
      "every schedule but gpipe, which 1f1b equals with less memory; and the file's"},
-    {"schedule.microbatch_group", "0, which is pp, and the file's"},
-    {"parallel.zero", "1 and the file's"},
-    {"moe.dispatcher", "the file's"},
+    {"moe.dispatcher", "alltoall, allgather"},
     {"moe.exchange", "flat, hierarchical"},
-    {"recompute.modules", "none, [layer], and the file's"},
-    {"swap.activations", "none, and the file's"},
-    {"swap.optimizer", "the file's"},
+    {"recompute.modules", "none, [norm, activation], [layer], and the file's"},
+    {"schedule.microbatch_group", "0, which is pp, and the file's"},
+    {"parallel.zero", "1, 2, 3, and the file's"},
+    {"swap.activations", "none, with experts [moe_permute_probs], and the file's"},
+    {"swap.optimizer", "false, true"},
     {"parallel.vpp", "1, 2, 4, and the file's"},
     {"parallel.stages",
      "balanced; tail, which gives every chunk the same number of layers until none are left; apart, "
@@ -484,7 +507,8 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
 
 /* Do these degrees divide devices, batch, experts, heads and sequence? Asked with all layers on
  * the first stage, which no rule about stages can refuse. */
-static bool degrees_work(const struct space *space, uint64_t outer, struct arena *arena)
+static bool degrees_work(const struct space *space, uint64_t outer, struct run *run,
+                         struct arena *arena)
 {
     struct scenario *scenario = ARENA_NEW(arena, struct scenario);
     *scenario = *space->base;
@@ -506,15 +530,23 @@ static bool degrees_work(const struct space *space, uint64_t outer, struct arena
         .model = model_build(scenario, arena, &errors),
         .cluster = cluster_build(scenario, arena, &errors),
     };
-    return ask.model != NULL && ask.cluster != NULL && layout_build(&ask, arena, &errors) != NULL;
+    *run = (struct run){.scenario = scenario, .model = ask.model, .cluster = ask.cluster};
+    if (ask.model != NULL && ask.cluster != NULL) {
+        run->layout = layout_build(&ask, arena, &errors);
+    }
+    return run->layout != NULL;
 }
 
 static void find_outers(struct space *space, struct arena *arena)
 {
     struct arena *scratch = arena_create("degrees");
     space->outers = ARENA_ARRAY(arena, space->outer_total, uint64_t);
+    space->likes = ARENA_ARRAY(arena, space->outer_total, struct run);
     for (uint64_t outer = 0; outer < space->outer_total; outer++) {
-        if (degrees_work(space, outer, scratch)) {
+        struct run run;
+        if (degrees_work(space, outer, &run, scratch)) {
+            /* Again, in the arena that stays. */
+            degrees_work(space, outer, &space->likes[space->outer_size], arena);
             space->outers[space->outer_size++] = outer;
         }
         arena_reset(scratch);
@@ -686,12 +718,13 @@ bool space_build(struct space *space, const struct search_ask *ask, struct arena
         return false;
     }
     struct maker maker = {.ask = ask, .base = space->base, .arena = arena, .errors = errors};
-    space->inner_size = space->outer_total = 1;
+    space->inner_size = space->outer_total = space->alike = 1;
     for (size_t r = 0; r < AXIS_ROW_COUNT; r++) {
         maker.row = &axis_rows[r];
         make_axis(space, &maker);
         uint64_t *size = r < OUTER_ROWS ? &space->outer_total : &space->inner_size;
         *size *= space->axes[r].count;
+        space->alike *= r >= OPS_ROWS ? space->axes[r].count : 1;
     }
     space->outer_count = OUTER_ROWS;
     if (errors->count > before) {

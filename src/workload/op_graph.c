@@ -245,6 +245,11 @@ static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes, s
     graph->blocks = blocks;
 }
 
+bool op_graph_check(const struct op_graph_ask *ask, struct error_list *errors)
+{
+    return switches_check(ask, errors);
+}
+
 const struct op_graph *op_graph_build(const struct op_graph_ask *ask, struct arena *arena,
                                       struct error_list *errors)
 {
