@@ -141,7 +141,19 @@ void answer_refuse(const struct hunt *hunt, struct error_list *errors)
         least =
             fmin(least, candidate->done ? candidate->figures.peak_bytes : candidate->memory_bound);
     }
-    if (hunt->progress.counts.legal == 0) {
+    bool unwanted = false; /* something fits, but a condition does not hold for its results */
+    for (uint64_t i = 0; i < hunt->candidate_count; i++) {
+        const struct candidate *candidate = &hunt->candidates[i];
+        unwanted = unwanted || (candidate->done && candidate->figures.fits && !candidate->holds);
+    }
+    if (hunt->ask->score_cut > 0.0) {
+        error_add(errors, ERROR_not_among_best, scenario_at(hunt->space.base, "devices"), "search",
+                  "none of %llu legal layouts fits and scores at most %.6g",
+                  (unsigned long long)hunt->progress.counts.legal, hunt->ask->score_cut);
+    } else if (unwanted) {
+        error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",
+                  "layouts fit, but the conditions of --where hold for none of them");
+    } else if (hunt->progress.counts.legal == 0) {
         error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",
                   "none of %llu combinations is legal; check devices and "
                   "training.global_batch_size, or vary more keys",

@@ -41,6 +41,16 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
 const struct search_value *space_value(const struct space *space, uint32_t axis, uint64_t outer,
                                        uint64_t inner);
 
+/* ---- Splits (splits.c) ---- */
+
+/* Fills the space's splits; errors of the model are added. */
+void splits_find(struct space *space, struct arena *arena, struct error_list *errors);
+/* Those of a scenario's pipeline, NULL if it has none. */
+const struct known_split *splits_known(const struct space *space, const struct scenario *scenario);
+/* Puts a split into a scenario. */
+void splits_tail(struct scenario *scenario, struct arena *arena);
+bool splits_use_balanced(const struct space *space, struct scenario *scenario);
+
 /* ---- Workers (workers.c) ---- */
 
 /* Calls work(user, i, arena) for every i below count on worker processes; results go to shared

@@ -235,9 +235,8 @@ static void group_values(struct maker *maker)
 
 static void zero_values(struct maker *maker)
 {
-    for (uint32_t zero = 1; zero <= 3; zero++) {
-        add_number(maker, zero);
-    }
+    add_number(maker, 1);
+    add_number(maker, 2);
     add_written(maker);
 }
 
@@ -278,12 +277,6 @@ static void swap_values(struct maker *maker)
     add_written(maker);
 }
 
-static void swap_optimizer_values(struct maker *maker)
-{
-    add_parsed(maker, "false");
-    add_parsed(maker, "true");
-}
-
 static void stages_values(struct maker *maker)
 {
     add_written(maker);
@@ -313,7 +306,7 @@ static const struct axis_row axis_rows[] = {
     {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
     {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
     {"swap.activations", AXIS_SET, AT(swap.activations), swap_values},
-    {"swap.optimizer", AXIS_FLAG, AT(swap.optimizer), swap_optimizer_values},
+    {"swap.optimizer", AXIS_FLAG, AT(swap.optimizer), add_written},
     {"parallel.vpp", AXIS_NUMBER, AT(parallel.vpp), vpp_values},
     {"parallel.stages", AXIS_STAGES, 0, stages_values},
 };
@@ -336,13 +329,13 @@ const struct search_key search_keys[] = {
     {"moe.exchange", "flat, hierarchical"},
     {"recompute.modules", "none, [norm, activation], [layer], and the file's"},
     {"schedule.microbatch_group", "0, which is pp, and the file's"},
-    {"parallel.zero", "1, 2, 3, and the file's"},
+    {"parallel.zero", "1, 2, and the file's"},
     {"swap.activations", "none, with experts [moe_permute_probs], and the file's"},
-    {"swap.optimizer", "false, true"},
+    {"swap.optimizer", "the file's"},
     {"parallel.vpp", "1, 2, 4, and the file's"},
     {"parallel.stages",
-     "balanced; tail, which gives every chunk the same number of layers until none are left; apart, "
-     "with MTP modules, which leaves the last chunk to the head alone; and the file's"},
+     "balanced; tail, which gives every chunk the same number of layers until none are left; "
+     "apart, with MTP modules, which leaves the last chunk to the head alone; and the file's"},
     {NULL, NULL},
 };
 
@@ -360,52 +353,6 @@ const struct search_value *space_value(const struct space *space, uint32_t axis,
     return &space->axes[axis].values[digits % space->axes[axis].count];
 }
 
-/* The same number of layers in every chunk until none are left: embedding and first chunks are
- * light or equal, head and MTP then stand beside fewer layers. */
-static void tail_split(struct scenario *scenario, struct arena *arena)
-{
-    struct parallel_spec *p = &scenario->parallel;
-    const uint32_t chunks = p->pp * p->vpp;
-    const uint32_t most = (scenario->model.layers + chunks - 1) / chunks;
-    uint32_t *layers = ARENA_ARRAY(arena, chunks, uint32_t);
-    uint32_t left = scenario->model.layers;
-    for (uint32_t k = 0; k < chunks; k++) {
-        layers[k] = left < most ? left : most;
-        left -= layers[k];
-    }
-    p->split = SPLIT_LAYERS;
-    p->layers = layers;
-    p->layers_count = chunks;
-}
-
-static const struct known_split *find_known(const struct space *space,
-                                            const struct scenario *scenario)
-{
-    const struct schedule *schedule = schedule_find(scenario->schedule.kind);
-    const struct parallel_spec *p = &scenario->parallel;
-    for (uint32_t i = 0; schedule != NULL && i < space->split_count; i++) {
-        const struct known_split *known = &space->splits[i];
-        if (known->pp == p->pp && known->vpp == p->vpp && known->v_shaped == schedule->v_shaped) {
-            return known;
-        }
-    }
-    return NULL;
-}
-
-/* The balanced split, worked out once for each pipeline of the space. */
-static bool use_balanced(const struct space *space, struct scenario *scenario)
-{
-    const struct known_split *known = find_known(space, scenario);
-    if (known == NULL) {
-        return false;
-    }
-    struct parallel_spec *p = &scenario->parallel;
-    p->split = SPLIT_LAYERS;
-    p->layers = known->layers;
-    p->layers_count = p->pp * p->vpp;
-    return true;
-}
-
 static void set_stages(struct scenario *scenario, uint32_t which, struct arena *arena)
 {
     struct parallel_spec *p = &scenario->parallel;
@@ -418,7 +365,7 @@ static void set_stages(struct scenario *scenario, uint32_t which, struct arena *
     p->noop_layers = NULL;
     p->layout = NULL;
     if (which == STAGES_TAIL) {
-        tail_split(scenario, arena);
+        splits_tail(scenario, arena);
     }
 }
 
@@ -455,7 +402,7 @@ static bool is_double(const struct space *space, const struct scenario *scenario
     if (space_value(space, space->axis_count - 1, 0, inner)->number == STAGES_TAIL) {
         struct scenario balanced = *scenario;
         const uint32_t *tail = scenario->parallel.layers;
-        if (use_balanced(space, &balanced) &&
+        if (splits_use_balanced(space, &balanced) &&
             memcmp(tail, balanced.parallel.layers, balanced.parallel.layers_count * sizeof *tail) ==
                 0) {
             return true;
@@ -491,14 +438,14 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
     }
     const uint32_t stages = space_value(space, space->axis_count - 1, 0, inner)->number;
     if (stages == STAGES_APART) {
-        const struct known_split *known = find_known(space, scenario);
+        const struct known_split *known = splits_known(space, scenario);
         if (known == NULL || known->apart == NULL) {
             return NULL;
         }
         scenario->parallel.split = SPLIT_LAYOUT;
         scenario->parallel.layout = known->apart;
     } else if (scenario->parallel.split == SPLIT_BALANCED) {
-        use_balanced(space, scenario);
+        splits_use_balanced(space, scenario);
     }
     return is_double(space, scenario, inner) || !schedule_takes(scenario) ? NULL : scenario;
 }
@@ -552,95 +499,6 @@ static void find_outers(struct space *space, struct arena *arena)
         arena_reset(scratch);
     }
     arena_destroy(scratch);
-}
-
-/* ---- Splits ---- */
-
-static const struct search_axis *axis_of(const struct space *space, const char *key)
-{
-    for (uint32_t a = 0; a < space->axis_count; a++) {
-        if (strcmp(space->axes[a].key, key) == 0) {
-            return &space->axes[a];
-        }
-    }
-    ASSERT(!"an axis");
-    return NULL;
-}
-
-/*
- * The head alone on the last chunk, MTP modules on the one before it, layers one after another to
- * the lightest of the others, the first of equals. With 61 layers and one module on 32 chunks
- * that is the split of NVIDIA's recipes for DeepSeek-V3, Et*3|(tt|)*29m|L. NULL: no chunks for it.
- */
-static const char *apart_split(const struct layout_balance_ask *ask, uint32_t mtp_layers,
-                               struct arena *arena)
-{
-    const uint32_t chunks = ask->pp * ask->vpp;
-    if (mtp_layers == 0 || chunks < 3 || chunks - 2 > ask->layers) {
-        return NULL;
-    }
-    double layer = 0.0;
-    for (uint32_t i = 0; i < ask->layers; i++) {
-        layer += ask->weights.layer[i] / ask->layers;
-    }
-    uint32_t *layers = ARENA_ARRAY(arena, chunks, uint32_t);
-    for (uint32_t i = 0; i < ask->layers; i++) {
-        uint32_t lightest = 0;
-        for (uint32_t k = 1; k + 1 < chunks; k++) {
-            const double extra = k + 2 == chunks ? ask->weights.mtp / layer : 0.0;
-            lightest = layers[k] + extra < layers[lightest] ? k : lightest;
-        }
-        layers[lightest]++;
-    }
-    struct text text = {0};
-    text_add(&text, "E");
-    for (uint32_t k = 0; k + 2 < chunks;) {
-        uint32_t equal = 1; /* neighbours, but not the first chunk, which has the embedding */
-        while (k > 0 && k + equal + 2 < chunks && layers[k + equal] == layers[k]) {
-            equal++;
-        }
-        const char *some = layers[k] > 0 ? arena_printf(arena, "t*%u", layers[k]) : "";
-        text_add(&text, equal > 1 ? "(%s|)*%u" : "%s|", some, equal);
-        k += equal;
-    }
-    if (layers[chunks - 2] > 0) {
-        text_add(&text, "t*%u", layers[chunks - 2]);
-    }
-    text_add(&text, "m*%u|L", mtp_layers);
-    const char *split = arena_strdup(arena, text_string(&text));
-    text_free(&text);
-    return split;
-}
-
-static void find_splits(struct space *space, struct arena *arena, struct error_list *errors)
-{
-    const struct model *model = model_build(space->base, arena, errors);
-    if (model == NULL) {
-        return;
-    }
-    const struct search_axis *pp = axis_of(space, "parallel.pp");
-    const struct search_axis *vpp = axis_of(space, "parallel.vpp");
-    const struct layout_weights weights =
-        layout_weights(model, space->base->training.seq_len, arena);
-    space->splits = ARENA_ARRAY(arena, (size_t)pp->count * vpp->count * 2, struct known_split);
-    for (uint32_t i = 0; i < pp->count * vpp->count * 2; i++) {
-        struct known_split *known = &space->splits[space->split_count];
-        known->pp = pp->values[i / 2 / vpp->count].number;
-        known->vpp = vpp->values[i / 2 % vpp->count].number;
-        known->v_shaped = i % 2 == 1;
-        if (known->v_shaped && known->vpp != 2) {
-            continue;
-        }
-        known->layers = ARENA_ARRAY(arena, known->pp * known->vpp, uint32_t);
-        const struct layout_balance_ask ask = {.weights = weights,
-                                               .layers = model->layers,
-                                               .pp = known->pp,
-                                               .vpp = known->vpp,
-                                               .v_shaped = known->v_shaped};
-        layout_balance(&ask, arena, known->layers);
-        known->apart = apart_split(&ask, model->spec->mtp_layers, arena);
-        space->split_count++;
-    }
 }
 
 /* ---- The space ---- */
@@ -730,7 +588,7 @@ bool space_build(struct space *space, const struct search_ask *ask, struct arena
     if (errors->count > before) {
         return false;
     }
-    find_splits(space, arena, errors);
+    splits_find(space, arena, errors);
     find_outers(space, arena);
     return errors->count == before;
 }
