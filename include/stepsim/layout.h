@@ -89,6 +89,7 @@ struct layout {
     /* Two ranks: neighbouring stages, the worst pair. The hand-off from the last stage back to
      * the first (vpp above 1) is GROUP_ENDS. Size 1 when pp is 1. */
     struct group_span pp_next;
+    /* Both NULL for a layout that was built like another. */
     const char *split_text; /* "3,4,4,...": layers per stage, as printed */
     const char *chunk_text; /* layout string of the resolved split; no-op slots are left out */
 };

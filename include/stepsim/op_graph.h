@@ -113,7 +113,9 @@ struct op_graph_ask {
     bool pairs;           /* the schedule overlaps forward and backward of two microbatches */
 };
 
-/* Errors: recompute or overlap settings whose preconditions do not hold. */
+/* False with errors: recompute, overlap or swap settings whose preconditions do not hold. */
+bool op_graph_check(const struct op_graph_ask *ask, struct error_list *errors);
+/* NULL with the same errors. */
 const struct op_graph *op_graph_build(const struct op_graph_ask *ask, struct arena *arena,
                                       struct error_list *errors);
 

@@ -58,7 +58,7 @@ struct plan_bound {
     double peak_bytes; /* of the fullest stage */
 };
 
-/* Priced templates of an op graph, kept for layouts that differ in vpp and stages alone. */
+/* Priced templates of an op graph, kept for layouts of which the ops are the same (run.h). */
 struct plan_costs;
 
 struct plan_bound_ask {
@@ -67,6 +67,9 @@ struct plan_bound_ask {
      * INFINITY for no cut. */
     double memory_cut_bytes;
     const struct plan_costs *costs; /* of such a layout, or NULL */
+    /* The work of the fullest stage between filling and draining the pipeline, and memory without
+     * activations: looser, several times cheaper, and needs no order of actions. */
+    bool quick;
 };
 
 /* From the same costs as the programs, without building them. *costs becomes what was priced,

@@ -57,9 +57,10 @@ struct run_bound_ask {
     double memory_cut_bytes; /* INFINITY: none */
     /* What run_bound() filled for a scenario with the same model, cluster, degrees and rank order,
      * or NULL: it is not worked out again, and must live on. With same_ops the scenarios differ in
-     * vpp and stages alone. */
+     * vpp, stages, microbatch group, ZeRO and swap alone. */
     const struct run *like;
     bool same_ops;
+    bool quick; /* a looser bound for a fraction of the time, see plan.h; never above the other */
 };
 bool run_bound(struct run *run, const struct run_bound_ask *ask, struct plan_bound *bound,
                struct arena *arena, struct error_list *errors);

@@ -74,6 +74,13 @@ struct search_ask {
     const struct search_change *changes;
     uint32_t change_count;
     enum search_objective objective;
+    /* SQL over keys and results, see `stepsim search --help`; NULL: the objective above. What it
+     * answers is minimised; it must not fall as the step or the memory grows, unless exhaustive. */
+    const char *objective_text;
+    const char *const *wheres; /* SQL conditions that a layout must meet */
+    uint32_t where_count;
+    /* Above 0: layouts that score above it are not wanted, and not looked at. */
+    double score_cut;
     uint32_t top;    /* at least 1 */
     bool exhaustive; /* simulate everything that is legal */
     bool advise;     /* also look at one GiB more and a node less */

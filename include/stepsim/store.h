@@ -110,9 +110,15 @@ uint32_t store_sweep_id(const struct store *store);
 /* The next free point number of an open-ended sweep. */
 bool store_next_point(struct store *store, uint64_t *point_no, struct error_list *errors);
 
-/* Which points of the sweep are there: done[point_no] becomes true. Counts them. */
-bool store_done_points(struct store *store, bool *done, uint64_t count, uint64_t *found,
-                       struct error_list *errors);
+/* Which points of the sweep are there: done[point_no] becomes true, tokens_per_s[point_no] what it
+ * reached if its status is ok. Counts them. */
+struct store_done {
+    bool *done;
+    double *tokens_per_s;
+    uint64_t count; /* entries of both */
+    uint64_t found;
+};
+bool store_done_points(struct store *store, struct store_done *points, struct error_list *errors);
 /* Points of the sweep by another commit of the program. */
 bool store_stale_points(struct store *store, uint64_t *count, struct error_list *errors);
 /* Removes failed points, or those of another commit, so that they are run again. */

@@ -8,8 +8,8 @@
 #include "stepsim/text.h"
 
 struct search_values {
-    struct option_list set, vary, keep;
-    const char *objective, *emit;
+    struct option_list set, vary, keep, where;
+    const char *objective, *minimise, *emit;
     struct option_count top, jobs;
     bool exhaustive, json, stages;
 };
@@ -40,6 +40,14 @@ static const struct option_row option_rows[] = {
              "--vary names; repeatable",
      .offset = AT(keep),
      .group = "Space"},
+    {.name = "where",
+     .kind = OPTION_LIST,
+     .argument = "EXPR",
+     .help = "a condition that layouts must meet, in SQL: \"tp * cp <= 8\", \"headroom_bytes > "
+             "4e9\"; names are keys by their last part, dp, microbatches, step_time_s, "
+             "tokens_per_s, tokens_per_s_per_device, mfu, peak_bytes, headroom_bytes; repeatable",
+     .offset = AT(where),
+     .group = "Space"},
     {.name = "objective",
      .kind = OPTION_WORD,
      .argument = "tokens|mfu|cost|memory",
@@ -47,6 +55,13 @@ static const struct option_row option_rows[] = {
              "lowest peak memory",
      .offset = AT(objective),
      .words = objective_words,
+     .group = "Search"},
+    {.name = "minimise",
+     .kind = OPTION_TEXT,
+     .argument = "EXPR",
+     .help = "an objective of your own in SQL, with the names of --where: \"step_time_s * (1 + "
+             "0.02 * pp)\"; it must not fall as step or memory grow, unless --exhaustive",
+     .offset = AT(minimise),
      .group = "Search"},
     {.name = "top",
      .kind = OPTION_COUNT,
@@ -283,6 +298,9 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     struct search_ask ask = {
         .source = &source,
         .objective = objective_of(values->objective),
+        .objective_text = values->minimise,
+        .wheres = values->where.items,
+        .where_count = values->where.count,
         .top = values->top.given ? (uint32_t)values->top.value : 10,
         .exhaustive = values->exhaustive,
         .advise = values->emit == NULL,

@@ -59,8 +59,6 @@ static void place_chunks(struct layout *layout, const struct layout_chunk *in_mo
         layout->layer_slots += in_model_order[k].layer_count + in_model_order[k].noop_count;
     }
     layout->chunks = chunks;
-    layout->split_text = stage_list(layout, arena);
-    layout->chunk_text = layout_string_write(in_model_order, count, arena);
 }
 
 static void take_groups(struct layout *layout, const struct layout *like)
@@ -98,5 +96,9 @@ const struct layout *layout_build(const struct layout_ask *ask, struct arena *ar
         layout_resolve_spans(&input, layout);
     }
     place_chunks(layout, chunks, arena);
+    if (ask->like == NULL) {
+        layout->split_text = stage_list(layout, arena);
+        layout->chunk_text = layout_string_write(chunks, layout->pp * layout->vpp, arena);
+    }
     return layout;
 }

@@ -139,6 +139,7 @@ struct plan_builder {
     struct cost_table costs;
     /* [block of the graph][recomputes][template_kind] */
     struct template templates[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
+    struct template_op *scratch_ops; /* [TEMPLATE_OPS_MAX] the template being written */
     struct rows_part *parts;
     uint32_t part_count, part_capacity;
     struct rows_duration *rows_durations;

@@ -40,8 +40,17 @@ struct chunk_bound {
     struct pass_memory memory[TEMPLATE_KIND_COUNT];
 };
 
+/* One block of layers, whichever chunk has it. */
+struct block_bound {
+    bool known;
+    struct pass_bound time;
+    double top;  /* bytes while it runs */
+    double left; /* and behind it */
+};
+
 struct bound {
     struct plan_builder *builder;
+    struct block_bound blocks[PLAN_BLOCKS_MAX][2][TEMPLATE_KIND_COUNT];
     bool communication;         /* durations of communication are final */
     struct walk *walk;          /* scratch */
     struct chunk_bound *chunks; /* [stage * vpp + chunk] */
@@ -117,9 +126,10 @@ static struct pass_bound template_bound(const struct bound *bound, const struct 
 
 /* ---- One pass over one chunk ---- */
 
-/* Copies to the host are taken to be over at once, and back only when they are needed. */
-static void add_block_memory(const struct bound *bound, const struct chunk_block *block,
-                             enum template_kind which, struct pass_memory *memory)
+/* Bytes of a pass above what is alive when it begins, and what it leaves. Copies to the host are
+ * taken to be over at once, and back only when they are needed. */
+static void bound_block_memory(const struct bound *bound, const struct chunk_block *block,
+                               enum template_kind which, struct block_bound *out)
 {
     const struct op_graph *graph = bound->builder->ask->graph;
     const struct block_ops *ops = op_graph_block(graph, block->kind, block->windowed);
@@ -130,11 +140,33 @@ static void add_block_memory(const struct bound *bound, const struct chunk_block
     const bool swaps = !ends && graph->scenario->swap.activations != 0;
     const double swapped = swaps ? memory_model_swapped(graph, ops, block->recompute) : 0.0;
     const bool back = which == TEMPLATE_BACKWARD || which == TEMPLATE_BACKWARD_INPUT;
-    const double top = pass.start + (back ? swapped : 0.0);
-    memory->peak = fmax(memory->peak, memory->net + top);
-    memory->first_peak = memory->first_peak > 0.0 ? memory->first_peak : top;
-    memory->net += pass.start + pass.end;
-    memory->net += back ? swapped : which == TEMPLATE_FORWARD ? -swapped : 0.0;
+    out->top = pass.start + (back ? swapped : 0.0);
+    out->left = pass.start + pass.end;
+    out->left += back ? swapped : which == TEMPLATE_FORWARD ? -swapped : 0.0;
+}
+
+/* The bound of a block, worked out once for all chunks that have one like it. */
+static const struct block_bound *block_bound(struct bound *bound, const struct chunk_block *block,
+                                             enum template_kind which)
+{
+    const struct template *template = template_of(bound->builder, block->kind, block->windowed,
+                                                  block->recompute, which);
+    const size_t index = (size_t)(template->block - bound->builder->ask->graph->blocks);
+    ASSERT(index < PLAN_BLOCKS_MAX);
+    struct block_bound *known = &bound->blocks[index][block->recompute][which];
+    if (!known->known) {
+        known->known = true;
+        known->time = template_bound(bound, template);
+        bound_block_memory(bound, block, which, known);
+    }
+    return known;
+}
+
+static void add_block_memory(const struct block_bound *block, struct pass_memory *memory)
+{
+    memory->peak = fmax(memory->peak, memory->net + block->top);
+    memory->first_peak = memory->first_peak > 0.0 ? memory->first_peak : block->top;
+    memory->net += block->left;
 }
 
 static void bound_chunk(struct bound *bound, const struct program_writer *writer, uint32_t chunk)
@@ -153,12 +185,10 @@ static void bound_chunk(struct bound *bound, const struct program_writer *writer
         for (uint32_t i = 0; i < walk->count; i++) {
             const struct chunk_block *block =
                 &walk->blocks[walk->reverse ? walk->count - 1 - i : i];
-            const struct template *template =
-                template_of(builder, block->kind, block->windowed, block->recompute, which);
-            const struct pass_bound time = template_bound(bound, template);
-            out->time[which].whole += time.whole;
-            out->time[which].pieces += time.pieces;
-            add_block_memory(bound, block, which, &out->memory[which]);
+            const struct block_bound *known = block_bound(bound, block, which);
+            out->time[which].whole += known->time.whole;
+            out->time[which].pieces += known->time.pieces;
+            add_block_memory(known, &out->memory[which]);
         }
     }
 }
@@ -183,16 +213,18 @@ static struct program_writer bare_writer(struct plan_builder *builder, uint32_t 
     return writer;
 }
 
-static void bound_stage(struct bound *bound, uint32_t stage)
+static void bound_stage(struct bound *bound, uint32_t stage, bool quick)
 {
     struct plan_builder *builder = bound->builder;
     const uint32_t vpp = builder->ask->graph->layout->vpp;
     struct program_writer writer = bare_writer(builder, stage);
-    stage_start_write(&writer);
+    if (!quick) {
+        stage_start_write(&writer);
+    }
     for (uint32_t chunk = 0; chunk < vpp; chunk++) {
         sim_time there = 0;
         /* The first forward waits for its first block; later ones may still be on their way. */
-        const uint32_t last = block_parameters_ready(&writer, chunk, 0);
+        const uint32_t last = quick ? NO_INDEX : block_parameters_ready(&writer, chunk, 0);
         for (uint32_t i = 0; bound->communication && last != NO_INDEX && i <= last; i++) {
             there += builder->costs.durations[writer.ops[STREAM_DP][i].duration];
         }
@@ -487,6 +519,53 @@ static double peak_bound(const struct op_graph *graph, const double *moving_byte
     return fmax(0.0, most - MEMORY_SLACK_BYTES);
 }
 
+/* ---- Without an order ---- */
+
+static sim_time least(struct pass_bound pass)
+{
+    return pass.whole < pass.pieces ? pass.whole : pass.pieces;
+}
+
+/* What one microbatch needs at least on a chunk, forward and backward. */
+static sim_time chunk_work(const struct bound *bound, uint32_t stage, uint32_t chunk)
+{
+    const struct plan_ask *ask = bound->builder->ask;
+    const struct chunk_bound *of = &bound->chunks[stage * ask->graph->layout->vpp + chunk];
+    const sim_time forward = least(of->time[TEMPLATE_FORWARD]);
+    if (ask->schedule->splits_backward) {
+        /* A schedule may take the two halves as one pass. */
+        const sim_time halves = least(of->time[TEMPLATE_BACKWARD_INPUT]) +
+                                least(of->time[TEMPLATE_BACKWARD_WEIGHT]);
+        const sim_time one = least(of->time[TEMPLATE_BACKWARD]);
+        return forward + (halves < one ? halves : one);
+    }
+    return forward + least(of->time[TEMPLATE_BACKWARD]);
+}
+
+/*
+ * A stage begins when the first microbatch has passed the stages before it, runs all its passes
+ * one after another, and, where backward is one pass, ends with a backward of its first chunk,
+ * behind which those stages still have to go back.
+ */
+static sim_time work_bound(const struct bound *bound)
+{
+    const struct plan_ask *ask = bound->builder->ask;
+    const struct layout *layout = ask->graph->layout;
+    sim_time before = 0;
+    sim_time most = 0;
+    for (uint32_t stage = 0; stage < layout->pp; stage++) {
+        sim_time work = 0;
+        for (uint32_t chunk = 0; chunk < layout->vpp; chunk++) {
+            work += chunk_work(bound, stage, chunk);
+        }
+        most = later(most, before + work * (sim_time)layout->microbatches);
+        const struct chunk_bound *first = &bound->chunks[stage * layout->vpp];
+        before += least(first->time[TEMPLATE_FORWARD]);
+        before += ask->schedule->splits_backward ? 0 : least(first->time[TEMPLATE_BACKWARD]);
+    }
+    return most;
+}
+
 struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
                                    const struct plan_costs **costs, struct arena *arena)
 {
@@ -512,11 +591,15 @@ struct plan_bound plan_lower_bound(const struct plan_bound_ask *ask,
     };
     *costs = (const struct plan_costs *)(const void *)bound.builder;
     for (uint32_t stage = 0; stage < layout->pp; stage++) {
-        bound_stage(&bound, stage);
+        bound_stage(&bound, stage, ask->quick);
+    }
+    const bool noise = scenario->noise.kernel_jitter > 0.0;
+    if (ask->quick) {
+        return (struct plan_bound){.step_s = noise ? 0.0 : sim_time_seconds(work_bound(&bound)),
+                                   .peak_bytes = fixed};
     }
     start_messages(&bound);
     play_pipeline(&bound);
-    const bool noise = scenario->noise.kernel_jitter > 0.0;
     const double step_s = noise ? 0.0 : sim_time_seconds(play_ends(&bound));
     return (struct plan_bound){.step_s = step_s, .peak_bytes = peak_bound(graph, bound.peak)};
 }

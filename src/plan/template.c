@@ -368,7 +368,7 @@ static void build_template(struct plan_builder *builder, const struct block_ops 
     static const char passes[TEMPLATE_KIND_COUNT] = {'F', 'B', 'B', 'W'};
     const uint32_t index = (uint32_t)(block - builder->ask->graph->blocks);
     struct template *template = &builder->templates[index][recompute][which];
-    template->ops = ARENA_ARRAY(builder->arena, TEMPLATE_OPS_MAX, struct template_op);
+    template->ops = builder->scratch_ops;
     struct template_writer writer = {
         .builder = builder,
         .template = template,
@@ -402,6 +402,9 @@ static void build_template(struct plan_builder *builder, const struct block_ops 
     template->recompute = recompute;
     template->which = (uint8_t)which;
     set_deltas(&writer, pass_deltas(builder->ask->graph, block, recompute, which, 1.0));
+    /* A list is short beside the longest there may be, and a search makes millions of them. */
+    template->ops = ARENA_ARRAY(builder->arena, template->count, struct template_op);
+    memcpy(template->ops, builder->scratch_ops, template->count * sizeof *template->ops);
 }
 
 void templates_build(struct plan_builder *builder)
@@ -409,6 +412,7 @@ void templates_build(struct plan_builder *builder)
     const struct op_graph *graph = builder->ask->graph;
     ASSERT(graph->block_count <= PLAN_BLOCKS_MAX);
     const bool split = builder->ask->schedule->splits_backward;
+    builder->scratch_ops = ARENA_ARRAY(builder->arena, TEMPLATE_OPS_MAX, struct template_op);
     for (uint32_t i = 0; i < graph->block_count; i++) {
         const struct block_ops *block = &graph->blocks[i];
         const bool layer = block->kind != BLOCK_EMBEDDING && block->kind != BLOCK_HEAD;

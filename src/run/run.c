@@ -45,7 +45,8 @@ static struct schedule_ask schedule_ask_of(const struct scenario *scenario,
     return ask;
 }
 
-/* The op graph of another layout, which depends on vpp and stages only through the layout. */
+/* The op graph of another layout, which depends on chunks, sharding and swap only through layout
+ * and scenario. */
 static const struct op_graph *graph_like(const struct run *run, const struct run *like,
                                          struct arena *arena)
 {
@@ -84,10 +85,6 @@ static bool prepare(struct run *run, const struct run_bound_ask *ask, struct are
     const struct schedule_ask schedule_ask = schedule_ask_of(scenario, run->layout);
     const struct location at = scenario_at(scenario, "schedule.kind");
     const bool schedule_fits = run->schedule->check(&schedule_ask, at, errors);
-    if (ask->same_ops) {
-        run->graph = graph_like(run, like, arena);
-        return schedule_fits;
-    }
     const struct op_graph_ask graph_ask = {
         .scenario = scenario,
         .model = run->model,
@@ -96,7 +93,11 @@ static bool prepare(struct run *run, const struct run_bound_ask *ask, struct are
         .splits_backward = run->schedule->splits_backward,
         .pairs = run->schedule->overlaps,
     };
-    run->graph = op_graph_build(&graph_ask, arena, errors);
+    if (ask->same_ops) {
+        run->graph = op_graph_check(&graph_ask, errors) ? graph_like(run, like, arena) : NULL;
+    } else {
+        run->graph = op_graph_build(&graph_ask, arena, errors);
+    }
     return schedule_fits && run->graph != NULL;
 }
 
@@ -114,7 +115,7 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
         return false;
     }
     const struct schedule_ask ask = schedule_ask_of(bound_ask->scenario, run->layout);
-    run->order = run->schedule->build(&ask, arena);
+    run->order = bound_ask->quick ? NULL : run->schedule->build(&ask, arena);
     /* The bound holds for whatever loads: it asks no more than whether they differ. */
     static const struct expert_loads unknown = {0};
     const struct plan_ask plan_ask = {
@@ -128,6 +129,7 @@ bool run_bound(struct run *run, const struct run_bound_ask *bound_ask, struct pl
         .plan = &plan_ask,
         .memory_cut_bytes = bound_ask->memory_cut_bytes,
         .costs = bound_ask->same_ops ? bound_ask->like->costs : NULL,
+        .quick = bound_ask->quick,
     };
     *bound = plan_lower_bound(&lower, &run->costs, arena);
     return true;

@@ -1,11 +1,13 @@
 /*
  * search.c - bounds every legal candidate, then simulates in the order of the bounds.
  *
- * Best first: once the next bound is above the score of the K-th best layout found, no
- * candidate that is left can be among the best K, since a bound is never above what the
- * simulation answers. A candidate whose bound equals that score is simulated, because it might
- * win the tie. The threshold moves between batches of fixed size only, so that the same
- * candidates are simulated whatever the number of workers.
+ * Best first, in three steps of growing price: a quick bound for every candidate, the full bound
+ * where the quick one leaves it in the running, the simulation where the full one does. Once the
+ * lowest bound that is left is above the score of the K-th best layout found, no other candidate
+ * can be among the best K, since a bound is never above what the simulation answers. A candidate
+ * whose bound equals that score is simulated, because it might win the tie. The threshold moves
+ * between batches of fixed size only, so that the same candidates are simulated whatever the
+ * number of workers.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,51 +16,11 @@
 #include "search_internal.h"
 #include "stepsim/text.h"
 
-#define BATCH             64
-#define GRAIN             128
-#define CANDIDATES_MAX    ((uint64_t)20 * 1000 * 1000)
-#define MORE_MEMORY_BYTES GIB_BYTES
-
-enum { SLOT_REFUSED, SLOT_LEGAL };
-
-/* Of every combination, in memory shared with the workers. */
-struct slot {
-    float peak_bytes; /* rounded down */
-    uint8_t state;
-    double score; /* bound of it */
-};
-
-struct candidate {
-    uint64_t number;
-    double bound, memory_bound;
-    bool done;
-    double score; /* simulated */
-    struct search_figures figures;
-};
-
-/* What a worker keeps of the candidate before: neighbours share degrees, and those that differ
- * in vpp and stages alone share their ops and costs. */
-struct kept {
-    struct arena *arena; /* NULL: nothing is kept yet */
-    uint64_t key;
-    bool filled;
-    struct run run;
-};
-
-struct hunt {
-    const struct search_ask *ask;
-    struct space space;
-    struct arena *arena;
-    double limit_bytes;
-    struct slot *slots;
-    uint64_t slot_count;
-    struct candidate *candidates; /* by bound; shared memory */
-    uint64_t candidate_count;
-    uint64_t batch_first, batch_count; /* being simulated */
-    uint64_t *batch;                   /* indices into candidates */
-    struct search_progress progress;
-    struct kept degrees, ops; /* each worker has its own */
-};
+#define BATCH          64
+#define REFINED        4096 /* candidates that get a full bound at a time */
+#define REFINED_GRAIN  32
+#define GRAIN          128
+#define CANDIDATES_MAX ((uint64_t)40 * 1000 * 1000)
 
 double search_score(enum search_objective objective, const struct scenario *scenario, double step_s,
                     double peak_bytes)
@@ -78,10 +40,18 @@ double search_score(enum search_objective objective, const struct scenario *scen
     return 0.0;
 }
 
+static double hunt_score(const struct hunt *hunt, const struct wish_point *point, double step_s,
+                         double peak_bytes)
+{
+    return hunt->wishes.objective != NULL
+               ? wishes_score(&hunt->wishes, point, step_s, peak_bytes)
+               : search_score(hunt->ask->objective, point->scenario, step_s, peak_bytes);
+}
+
 /* ---- Bounds ---- */
 
-static const struct scenario *candidate_scenario(const struct hunt *hunt, uint64_t number,
-                                                 struct arena *arena)
+const struct scenario *candidate_scenario(const struct hunt *hunt, uint64_t number,
+                                          struct arena *arena)
 {
     const uint64_t inner = hunt->space.inner_size;
     return space_scenario(&hunt->space, hunt->space.outers[number / inner], number % inner, arena);
@@ -101,20 +71,17 @@ static bool recall(struct kept *kept, uint64_t key)
     return kept->filled;
 }
 
-static void bound_one(void *user, uint64_t number, struct arena *scratch)
+/* False if the candidate is refused or not wanted. */
+static bool bound_candidate(struct hunt *hunt, uint64_t number, bool quick,
+                            struct candidate *out, struct arena *scratch)
 {
-    struct hunt *hunt = user;
-    struct slot *slot = &hunt->slots[number];
     const struct space *space = &hunt->space;
-    const uint64_t alike = (uint64_t)space->axes[space->axis_count - 2].count *
-                           space->axes[space->axis_count - 1].count;
-    const bool same_ops = recall(&hunt->ops, number / alike);
-    const bool same_degrees = recall(&hunt->degrees, number / space->inner_size);
-    struct kept *keep = !same_degrees ? &hunt->degrees : !same_ops ? &hunt->ops : NULL;
-    struct arena *arena = keep != NULL ? keep->arena : scratch;
+    const bool same_ops = recall(&hunt->ops, number / space->alike);
+    struct arena *arena = same_ops ? scratch : hunt->ops.arena;
     const struct scenario *scenario = candidate_scenario(hunt, number, arena);
-    if (scenario == NULL) {
-        return;
+    const struct wish_point point = {.scenario = scenario, .number = number};
+    if (scenario == NULL || (quick && !wishes_hold(&hunt->wishes, &point, false))) {
+        return false;
     }
     struct error_list errors;
     error_list_init(&errors, scratch);
@@ -123,21 +90,40 @@ static void bound_one(void *user, uint64_t number, struct arena *scratch)
     const struct run_bound_ask ask = {
         .scenario = scenario,
         .memory_cut_bytes = hunt->limit_bytes + MORE_MEMORY_BYTES,
-        .like = same_ops       ? &hunt->ops.run
-                : same_degrees ? &hunt->degrees.run
-                               : NULL,
+        .like = same_ops ? &hunt->ops.run : &space->likes[number / space->inner_size],
         .same_ops = same_ops,
+        .quick = quick,
     };
     if (!run_bound(&run, &ask, &bound, arena, &errors)) {
-        return;
+        return false;
     }
-    if (keep != NULL) {
-        keep->run = run;
-        keep->filled = true;
+    if (!same_ops) {
+        hunt->ops.run = run;
+        hunt->ops.filled = true;
     }
-    slot->state = SLOT_LEGAL;
-    slot->peak_bytes = nextafterf((float)bound.peak_bytes, 0.0f);
-    slot->score = search_score(hunt->ask->objective, scenario, bound.step_s, bound.peak_bytes);
+    out->memory_bound = bound.peak_bytes;
+    out->bound = hunt_score(hunt, &point, bound.step_s, bound.peak_bytes);
+    return true;
+}
+
+/* Of every combination, in memory shared with the workers. */
+struct slot {
+    float peak_bytes; /* rounded down */
+    bool legal;
+    double score; /* bound of it */
+};
+
+static void bound_one(void *user, uint64_t number, struct arena *scratch)
+{
+    struct hunt *hunt = user;
+    struct candidate candidate = {0};
+    if (bound_candidate(hunt, number, true, &candidate, scratch)) {
+        hunt->slots[number] = (struct slot){
+            .legal = true,
+            .peak_bytes = nextafterf((float)candidate.memory_bound, 0.0f),
+            .score = candidate.bound,
+        };
+    }
 }
 
 static void tell(struct hunt *hunt, uint64_t done)
@@ -171,15 +157,18 @@ static void collect(struct hunt *hunt)
     uint64_t count = 0;
     for (uint64_t i = 0; i < hunt->slot_count; i++) {
         const struct slot *slot = &hunt->slots[i];
-        hunt->progress.counts.legal += slot->state == SLOT_LEGAL;
-        count += slot->state == SLOT_LEGAL && (exhaustive || (double)slot->peak_bytes <= cut);
+        hunt->progress.counts.legal += slot->legal;
+        count += slot->legal && (exhaustive || (double)slot->peak_bytes <= cut);
     }
     hunt->candidates = share_alloc((size_t)count * sizeof *hunt->candidates);
     for (uint64_t i = 0; i < hunt->slot_count; i++) {
         const struct slot *slot = &hunt->slots[i];
-        if (slot->state == SLOT_LEGAL && (exhaustive || (double)slot->peak_bytes <= cut)) {
+        if (slot->legal && (exhaustive || (double)slot->peak_bytes <= cut)) {
             hunt->candidates[hunt->candidate_count++] = (struct candidate){
-                .number = i, .bound = slot->score, .memory_bound = (double)slot->peak_bytes};
+                .number = i,
+                .bound = slot->score,
+                .quick_bound = slot->score,
+                .memory_bound = (double)slot->peak_bytes};
         }
     }
     qsort(hunt->candidates, count, sizeof *hunt->candidates, by_bound);
@@ -240,8 +229,11 @@ static void simulate_one(void *user, uint64_t index, struct arena *arena)
     const struct scenario *scenario = candidate_scenario(hunt, candidate->number, arena);
     const bool simulated = figures_of(scenario, &candidate->figures, arena);
     ASSERT(simulated); /* its bound was accepted */
-    candidate->score = search_score(hunt->ask->objective, scenario, candidate->figures.step_s,
-                                    candidate->figures.peak_bytes);
+    const struct wish_point point = {
+        .scenario = scenario, .number = candidate->number, .figures = &candidate->figures};
+    candidate->score =
+        hunt_score(hunt, &point, candidate->figures.step_s, candidate->figures.peak_bytes);
+    candidate->holds = wishes_hold(&hunt->wishes, &point, true);
     candidate->done = true;
 }
 
@@ -249,6 +241,19 @@ static void poll_simulations(void *user, uint64_t done)
 {
     struct hunt *hunt = user;
     tell(hunt, hunt->batch_first + done);
+}
+
+static void refine_one(void *user, uint64_t index, struct arena *arena)
+{
+    struct hunt *hunt = user;
+    struct candidate *candidate = &hunt->candidates[hunt->batch[index]];
+    struct candidate full = {0};
+    const bool bounded = bound_candidate(hunt, candidate->number, false, &full, arena);
+    ASSERT(bounded); /* its quick bound was accepted */
+    /* Rounding must not bring the order of two bounds of one candidate about. */
+    candidate->bound = fmax(candidate->bound, full.bound);
+    candidate->memory_bound = fmax(candidate->memory_bound, full.memory_bound);
+    candidate->refined = true;
 }
 
 static int by_score(const void *a, const void *b)
@@ -261,12 +266,6 @@ static int by_score(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* The best so far within a limit of memory, best first; at most `top` of them. */
-struct ranking {
-    const struct candidate **best;
-    uint64_t count;
-};
-
 static void rank(struct ranking *ranking, const struct candidate *candidate, uint32_t top)
 {
     ranking->best[ranking->count++] = candidate;
@@ -274,21 +273,106 @@ static void rank(struct ranking *ranking, const struct candidate *candidate, uin
     ranking->count = ranking->count > top ? top : ranking->count;
 }
 
-static bool fits(const struct candidate *candidate, double limit_bytes)
+/* ---- Candidates with a full bound, the lowest on top ---- */
+
+static bool is_before(const struct hunt *hunt, uint64_t a, uint64_t b)
 {
-    return candidate->figures.peak_bytes <= limit_bytes;
+    return by_bound(&hunt->candidates[a], &hunt->candidates[b]) < 0;
 }
 
-static void run_batch(struct hunt *hunt)
+static void push(struct hunt *hunt, uint64_t index)
+{
+    uint64_t *heap = hunt->heap;
+    uint64_t at = hunt->heap_count++;
+    for (; at > 0 && is_before(hunt, index, heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        heap[at] = heap[(at - 1) / 2];
+    }
+    heap[at] = index;
+}
+
+static uint64_t pop(struct hunt *hunt)
+{
+    uint64_t *heap = hunt->heap;
+    const uint64_t lowest = heap[0];
+    const uint64_t moved = heap[--hunt->heap_count];
+    uint64_t at = 0;
+    for (;;) {
+        uint64_t child = 2 * at + 1;
+        if (child >= hunt->heap_count) {
+            break;
+        }
+        if (child + 1 < hunt->heap_count && is_before(hunt, heap[child + 1], heap[child])) {
+            child++;
+        }
+        if (!is_before(hunt, heap[child], moved)) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moved;
+    return lowest;
+}
+
+/* ---- Best first ---- */
+
+static void run_batch(struct hunt *hunt, uint32_t grain,
+                      void (*work)(void *, uint64_t, struct arena *))
 {
     const struct share share = {.count = hunt->batch_count,
-                                .grain = 1,
+                                .grain = grain,
                                 .jobs = hunt->ask->jobs,
-                                .work = simulate_one,
+                                .work = work,
                                 .poll = poll_simulations,
                                 .user = hunt};
     share_work(&share);
     hunt->batch_first += hunt->batch_count;
+}
+
+static int by_candidate(const void *a, const void *b)
+{
+    const struct numbered *x = a;
+    const struct numbered *y = b;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* One round of a search within a limit of memory. */
+struct round {
+    double limit_bytes, threshold;
+    uint64_t next; /* the first candidate that is not in the heap */
+};
+
+static double quick_bound(const struct hunt *hunt, uint64_t index)
+{
+    return index < hunt->candidate_count ? hunt->candidates[index].quick_bound : (double)INFINITY;
+}
+
+/* Full bounds for the next candidates whose quick bounds allow it; those that may fit are pushed.
+ * Neighbours in number share operations, so each batch is dealt in that order. */
+static void refine(struct hunt *hunt, struct round *round)
+{
+    const uint64_t first = round->next;
+    hunt->batch_count = 0;
+    while (round->next < hunt->candidate_count && hunt->batch_count < REFINED &&
+           quick_bound(hunt, round->next) <= round->threshold) {
+        const struct candidate *candidate = &hunt->candidates[round->next];
+        if (!candidate->refined && !candidate->done && !hunt->ask->exhaustive) {
+            hunt->pairs[hunt->batch_count++] = (struct numbered){candidate->number, round->next};
+        }
+        round->next++;
+    }
+    qsort(hunt->pairs, hunt->batch_count, sizeof *hunt->pairs, by_candidate);
+    for (uint64_t i = 0; i < hunt->batch_count; i++) {
+        hunt->batch[i] = hunt->pairs[i].index;
+    }
+    run_batch(hunt, REFINED_GRAIN, refine_one);
+    for (uint64_t i = first; i < round->next; i++) {
+        const struct candidate *candidate = &hunt->candidates[i];
+        if (candidate->done || hunt->ask->exhaustive ||
+            candidate->memory_bound <= round->limit_bytes) {
+            push(hunt, i);
+        }
+    }
 }
 
 static void note_best(struct hunt *hunt, const struct ranking *ranking)
@@ -299,38 +383,55 @@ static void note_best(struct hunt *hunt, const struct ranking *ranking)
     }
 }
 
-/* The best `top` within a limit; candidates simulated before are not simulated again. */
-static struct ranking best_within(struct hunt *hunt, double limit_bytes, uint32_t top)
+/* Simulates the candidates with the lowest full bounds, as long as no quick bound is lower. */
+static void simulate(struct hunt *hunt, const struct round *round, struct ranking *ranking,
+                     uint32_t top)
+{
+    uint64_t taken[BATCH];
+    uint32_t taken_count = 0;
+    hunt->batch_count = 0;
+    while (hunt->heap_count > 0 && taken_count < BATCH) {
+        const double bound = hunt->candidates[hunt->heap[0]].bound;
+        if (bound > round->threshold || bound > quick_bound(hunt, round->next)) {
+            break;
+        }
+        const uint64_t index = pop(hunt);
+        taken[taken_count++] = index;
+        if (!hunt->candidates[index].done) {
+            hunt->batch[hunt->batch_count++] = index;
+        }
+    }
+    run_batch(hunt, 1, simulate_one);
+    for (uint32_t i = 0; i < taken_count; i++) {
+        const struct candidate *candidate = &hunt->candidates[taken[i]];
+        if (candidate->holds && candidate->figures.peak_bytes <= round->limit_bytes) {
+            rank(ranking, candidate, top);
+        }
+    }
+    note_best(hunt, ranking);
+}
+
+struct ranking hunt_best_within(struct hunt *hunt, double limit_bytes, uint32_t top)
 {
     struct ranking ranking = {.best = ARENA_ARRAY(hunt->arena, top + 1, const struct candidate *)};
-    uint64_t next = 0;
-    bool open = true;
-    while (open && next < hunt->candidate_count) {
-        const uint64_t first = next;
-        const double threshold = !hunt->ask->exhaustive && ranking.count == top
-                                     ? ranking.best[top - 1]->score
-                                     : (double)INFINITY;
-        hunt->batch_count = 0;
-        for (; next < hunt->candidate_count && hunt->batch_count < BATCH; next++) {
-            const struct candidate *candidate = &hunt->candidates[next];
-            if (candidate->bound > threshold) {
-                open = false;
-                break;
-            }
-            if (!candidate->done &&
-                (hunt->ask->exhaustive || candidate->memory_bound <= limit_bytes)) {
-                hunt->batch[hunt->batch_count++] = next;
-            }
+    struct round round = {.limit_bytes = limit_bytes};
+    const bool prune = !hunt->ask->exhaustive;
+    const double cut = hunt->ask->score_cut > 0.0 ? hunt->ask->score_cut : (double)INFINITY;
+    hunt->heap_count = 0;
+    for (;;) {
+        const double worst = ranking.count == top ? ranking.best[top - 1]->score : cut;
+        round.threshold = prune ? fmin(cut, worst) : (double)INFINITY;
+        const double quick = quick_bound(hunt, round.next);
+        const double full = hunt->heap_count > 0 ? hunt->candidates[hunt->heap[0]].bound
+                                                 : (double)INFINITY;
+        if (round.next < hunt->candidate_count && quick <= full && quick <= round.threshold) {
+            refine(hunt, &round);
+        } else if (hunt->heap_count > 0 && full <= round.threshold) {
+            simulate(hunt, &round, &ranking, top);
+        } else {
+            return ranking;
         }
-        run_batch(hunt);
-        for (uint64_t i = first; i < next; i++) {
-            if (hunt->candidates[i].done && fits(&hunt->candidates[i], limit_bytes)) {
-                rank(&ranking, &hunt->candidates[i], top);
-            }
-        }
-        note_best(hunt, &ranking);
     }
-    return ranking;
 }
 
 static void count(struct hunt *hunt)
@@ -346,164 +447,10 @@ static void count(struct hunt *hunt)
     }
 }
 
-/* ---- The answer ---- */
-
-static void list_choices(const struct hunt *hunt, struct search_layout *layout)
-{
-    const struct space *space = &hunt->space;
-    const char **choices = ARENA_ARRAY(hunt->arena, space->axis_count, const char *);
-    for (uint32_t a = 0; a < space->axis_count; a++) {
-        const struct search_value *value =
-            space_value(space, a, space->outers[layout->candidate / space->inner_size],
-                        layout->candidate % space->inner_size);
-        const char *text = value->text;
-        if (strcmp(space->axes[a].key, "parallel.stages") == 0) {
-            if (strcmp(text, "file") == 0) {
-                continue;
-            }
-            if (strcmp(text, "tail") == 0) {
-                struct text list = {0};
-                for (uint32_t k = 0; k < layout->scenario->parallel.layers_count; k++) {
-                    text_add(&list, "%s%u", k > 0 ? "," : "", layout->scenario->parallel.layers[k]);
-                }
-                text = arena_printf(hunt->arena, "{layers: [%s]}", text_string(&list));
-                text_free(&list);
-            }
-        }
-        choices[layout->choice_count++] =
-            arena_printf(hunt->arena, "%s=%s", space->axes[a].key, text);
-    }
-    layout->choices = choices;
-}
-
-static struct search_layout layout_of(const struct hunt *hunt, const struct candidate *candidate)
-{
-    struct error_list errors;
-    error_list_init(&errors, hunt->arena);
-    struct search_layout layout = {
-        .candidate = candidate->number,
-        .scenario = candidate_scenario(hunt, candidate->number, hunt->arena),
-        .figures = candidate->figures,
-        .score = candidate->score,
-    };
-    struct run run;
-    const bool prepared = run_prepare(&run, layout.scenario, hunt->arena, &errors);
-    ASSERT(prepared);
-    layout.layout = run.layout;
-    layout.schedule = run.schedule->name;
-    list_choices(hunt, &layout);
-    return layout;
-}
-
-static void list_layouts(const struct hunt *hunt, const struct ranking *ranking,
-                         struct search_answer *answer)
-{
-    struct search_layout *layouts = ARENA_ARRAY(hunt->arena, ranking->count, struct search_layout);
-    for (uint64_t i = 0; i < ranking->count; i++) {
-        layouts[i] = layout_of(hunt, ranking->best[i]);
-    }
-    for (uint64_t i = 1; i < ranking->count; i++) {
-        layouts[i].why_lost = why_lost(&layouts[i], &layouts[0], hunt->arena);
-    }
-    layouts[0].why_lost =
-        why_won(&layouts[0], ranking->count > 1 ? &layouts[1] : NULL, hunt->arena);
-    answer->layouts = layouts;
-    answer->layout_count = (uint32_t)ranking->count;
-}
-
-/* The best layout again on fewer whole nodes, with the same degrees and fewer replicas. */
-static const char *one_node_less(const struct hunt *hunt, const struct search_layout *best)
-{
-    struct arena *scratch = arena_create("fewer");
-    struct scenario fewer = *best->scenario;
-    struct search_figures figures;
-    const char *sentence = "No smaller number of nodes takes this layout with the same batch.";
-    while (fewer.devices > fewer.cluster.devices_per_node) {
-        fewer.devices -= fewer.cluster.devices_per_node;
-        struct error_list errors;
-        error_list_init(&errors, scratch);
-        struct run run;
-        if (run_prepare(&run, &fewer, scratch, &errors) && figures_of(&fewer, &figures, scratch)) {
-            const uint32_t nodes =
-                (best->scenario->devices - fewer.devices) / fewer.cluster.devices_per_node;
-            sentence = arena_printf(
-                hunt->arena,
-                "The next smaller cluster that this layout and batch divide has %u devices (%u "
-                "%s less): %.4g s per step (%+.1f %%), %s tokens/s per device%s.",
-                fewer.devices, nodes, nodes == 1 ? "node" : "nodes", figures.step_s,
-                (figures.step_s / best->figures.step_s - 1.0) * 100.0,
-                text_si(hunt->arena, figures.tokens_per_s / fewer.devices, ""),
-                figures.fits ? "" : ", but it does not fit in memory");
-            break;
-        }
-        arena_reset(scratch);
-    }
-    arena_destroy(scratch);
-    return sentence;
-}
-
-static const char *one_more_gib(struct hunt *hunt, const struct search_layout *best)
-{
-    const struct ranking more = best_within(hunt, hunt->limit_bytes + MORE_MEMORY_BYTES, 1);
-    if (more.count == 0 || more.best[0]->score >= best->score) {
-        return "One more GiB of memory on each device would change nothing.";
-    }
-    const struct search_layout other = layout_of(hunt, more.best[0]);
-    struct text text = {0};
-    for (uint32_t i = 0; i < other.choice_count; i++) {
-        const char *mine = i < best->choice_count ? best->choices[i] : "";
-        if (strcmp(other.choices[i], mine) != 0) {
-            text_add(&text, "%s%s", text.length > 0 ? ", " : "", other.choices[i]);
-        }
-    }
-    const char *sentence =
-        arena_printf(hunt->arena,
-                     "One more GiB of memory on each device would allow %s: %.4g s per step "
-                     "(%+.1f %%).",
-                     text_string(&text), other.figures.step_s,
-                     (other.figures.step_s / best->figures.step_s - 1.0) * 100.0);
-    text_free(&text);
-    return sentence;
-}
-
-static void look_at_written(const struct hunt *hunt, struct search_answer *answer)
-{
-    struct arena *scratch = arena_create("written");
-    answer->written_legal = figures_of(hunt->space.base, &answer->written, scratch);
-    arena_destroy(scratch);
-}
-
 static double limit_of(const struct scenario *scenario)
 {
     const struct device_spec *device = &scenario->cluster.device;
     return fmin(device->usable_bytes, device->hbm_bytes) - scenario->memory.require_headroom_bytes;
-}
-
-static void refuse_nothing_fits(const struct hunt *hunt, struct error_list *errors)
-{
-    double least = INFINITY;
-    for (uint64_t i = 0; i < hunt->candidate_count; i++) {
-        const struct candidate *candidate = &hunt->candidates[i];
-        least =
-            fmin(least, candidate->done ? candidate->figures.peak_bytes : candidate->memory_bound);
-    }
-    if (hunt->progress.counts.legal == 0) {
-        error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",
-                  "none of %llu combinations is legal; check devices and "
-                  "training.global_batch_size, or vary more keys",
-                  (unsigned long long)hunt->progress.counts.candidates);
-    } else if (isinf(least)) {
-        error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",
-                  "none of %llu legal layouts comes within a GiB of the limit of %s; take more "
-                  "devices, or vary more keys",
-                  (unsigned long long)hunt->progress.counts.legal,
-                  text_gib(hunt->arena, hunt->limit_bytes));
-    } else {
-        error_add(errors, ERROR_does_not_fit, scenario_at(hunt->space.base, "devices"), "search",
-                  "none of %llu legal layouts fits; the smallest needs %s and may use %s",
-                  (unsigned long long)hunt->progress.counts.legal, text_gib(hunt->arena, least),
-                  text_gib(hunt->arena, hunt->limit_bytes));
-    }
 }
 
 const struct search_answer *search_run(const struct search_ask *ask, struct arena *arena,
@@ -513,8 +460,10 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
     struct hunt *hunt = ARENA_NEW(arena, struct hunt);
     hunt->ask = ask;
     hunt->arena = arena;
-    hunt->batch = ARENA_ARRAY(arena, BATCH, uint64_t);
-    if (!space_build(&hunt->space, ask, arena, errors)) {
+    hunt->batch = ARENA_ARRAY(arena, REFINED, uint64_t);
+    hunt->pairs = ARENA_ARRAY(arena, REFINED, struct numbered);
+    if (!space_build(&hunt->space, ask, arena, errors) ||
+        !wishes_build(&hunt->wishes, &hunt->space, ask, arena, errors)) {
         return NULL;
     }
     hunt->limit_bytes = limit_of(hunt->space.base);
@@ -523,7 +472,8 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
     }
     hunt->progress.phase = "simulating";
     hunt->progress.total = hunt->candidate_count;
-    const struct ranking ranking = best_within(hunt, hunt->limit_bytes, ask->top);
+    hunt->heap = ARENA_ARRAY(arena, hunt->candidate_count + 1, uint64_t);
+    const struct ranking ranking = hunt_best_within(hunt, hunt->limit_bytes, ask->top);
     struct search_answer *answer = ARENA_NEW(arena, struct search_answer);
     answer->scenario = hunt->space.base;
     answer->axes = hunt->space.axes;
@@ -531,17 +481,18 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
     count(hunt);
     answer->counts = hunt->progress.counts;
     if (ranking.count == 0) {
-        refuse_nothing_fits(hunt, errors);
+        answer_refuse(hunt, errors);
         answer = NULL;
     } else {
-        list_layouts(hunt, &ranking, answer);
-        look_at_written(hunt, answer);
+        answer_list(hunt, &ranking, answer);
+        answer_written(hunt, answer);
         if (ask->advise) {
-            answer->one_more_gib = one_more_gib(hunt, &answer->layouts[0]);
-            answer->one_node_less = one_node_less(hunt, &answer->layouts[0]);
+            answer->one_more_gib = answer_one_more_gib(hunt, &answer->layouts[0]);
+            answer->one_node_less = answer_one_node_less(hunt, &answer->layouts[0]);
         }
         answer->wall_s = run_clock_s() - started_s;
     }
+    wishes_release(&hunt->wishes);
     share_free(hunt->candidates, (size_t)hunt->candidate_count * sizeof *hunt->candidates);
     return answer;
 }

@@ -20,7 +20,7 @@
 enum axis_kind { AXIS_NUMBER, AXIS_CHOICE, AXIS_SET, AXIS_FLAG, AXIS_TEXT, AXIS_STAGES };
 
 /* How layers are dealt to stages. */
-enum { STAGES_FILE, STAGES_BALANCED, STAGES_TAIL };
+enum { STAGES_FILE, STAGES_BALANCED, STAGES_TAIL, STAGES_APART };
 
 struct maker {
     const struct search_ask *ask;
@@ -98,11 +98,13 @@ static void add_parsed(struct maker *maker, const char *text)
             add_value(maker, "balanced", STAGES_BALANCED);
         } else if (strcmp(text, "tail") == 0) {
             add_value(maker, "tail", STAGES_TAIL);
+        } else if (strcmp(text, "apart") == 0) {
+            add_value(maker, "apart", STAGES_APART);
         } else if (strcmp(text, "file") == 0) {
             add_value(maker, "file", STAGES_FILE);
         } else {
             error_add(maker->errors, ERROR_bad_value, (struct location){0}, row->key,
-                      "\"%s\" is not one of balanced, tail, file", text);
+                      "\"%s\" is not one of balanced, tail, apart, file", text);
         }
         return;
     }
@@ -234,6 +236,16 @@ static void group_values(struct maker *maker)
 static void zero_values(struct maker *maker)
 {
     add_number(maker, 1);
+    add_number(maker, 2);
+    add_written(maker);
+}
+
+static void dispatcher_values(struct maker *maker)
+{
+    if (maker->base->model.moe.experts > 0) {
+        add_parsed(maker, "alltoall");
+        add_parsed(maker, "allgather");
+    }
     add_written(maker);
 }
 
@@ -250,6 +262,7 @@ static void recompute_values(struct maker *maker)
 {
     add_parsed(maker, "[]");
     if (maker->base->recompute.method == RECOMPUTE_ALL) {
+        add_parsed(maker, "[norm, activation]");
         add_parsed(maker, "[layer]");
     }
     add_written(maker);
@@ -258,6 +271,9 @@ static void recompute_values(struct maker *maker)
 static void swap_values(struct maker *maker)
 {
     add_parsed(maker, "[]");
+    if (maker->base->model.moe.experts > 0) {
+        add_parsed(maker, "[moe_permute_probs]");
+    }
     add_written(maker);
 }
 
@@ -266,11 +282,15 @@ static void stages_values(struct maker *maker)
     add_written(maker);
     add_value(maker, "balanced", STAGES_BALANCED);
     add_value(maker, "tail", STAGES_TAIL);
+    if (maker->base->model.mtp_layers > 0) {
+        add_value(maker, "apart", STAGES_APART);
+    }
 }
 
 #define AT(field) offsetof(struct scenario, field)
 
-/* Degrees first; stages last, so that equal splits are neighbours. */
+/* Degrees first; then what changes the ops; then the rest, so that candidates with the same ops are
+ * neighbours; stages last, so that equal splits are neighbours. */
 static const struct axis_row axis_rows[] = {
     {"devices", AXIS_NUMBER, AT(devices), add_written},
     {"parallel.tp", AXIS_NUMBER, AT(parallel.tp), tp_values},
@@ -280,11 +300,11 @@ static const struct axis_row axis_rows[] = {
     {"parallel.cp.size", AXIS_NUMBER, AT(parallel.cp), cp_values},
     {"training.micro_batch_size", AXIS_NUMBER, AT(training.micro_batch_size), micro_batch_values},
     {"schedule.kind", AXIS_TEXT, AT(schedule.kind), schedule_values},
-    {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
-    {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
-    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), add_written},
+    {"moe.dispatcher", AXIS_CHOICE, AT(moe.dispatcher), dispatcher_values},
     {"moe.exchange", AXIS_CHOICE, AT(moe.exchange), exchange_values},
     {"recompute.modules", AXIS_SET, AT(recompute.modules), recompute_values},
+    {"schedule.microbatch_group", AXIS_NUMBER, AT(schedule.microbatch_group), group_values},
+    {"parallel.zero", AXIS_NUMBER, AT(parallel.zero), zero_values},
     {"swap.activations", AXIS_SET, AT(swap.activations), swap_values},
     {"swap.optimizer", AXIS_FLAG, AT(swap.optimizer), add_written},
     {"parallel.vpp", AXIS_NUMBER, AT(parallel.vpp), vpp_values},
@@ -293,6 +313,7 @@ static const struct axis_row axis_rows[] = {
 
 #define AXIS_ROW_COUNT (sizeof axis_rows / sizeof axis_rows[0])
 #define OUTER_ROWS     7
+#define OPS_ROWS       11 /* the others leave the ops as they are */
 
 const struct search_key search_keys[] = {
     {"devices", "the file's"},
@@ -304,17 +325,17 @@ const struct search_key search_keys[] = {
     {"training.micro_batch_size", "1, 2, 4"},
     {"schedule.kind",
      "every schedule but gpipe, which 1f1b equals with less memory; and the file's"},
-    {"schedule.microbatch_group", "0, which is pp, and the file's"},
-    {"parallel.zero", "1 and the file's"},
-    {"moe.dispatcher", "the file's"},
+    {"moe.dispatcher", "alltoall, allgather"},
     {"moe.exchange", "flat, hierarchical"},
-    {"recompute.modules", "none, [layer], and the file's"},
-    {"swap.activations", "none, and the file's"},
+    {"recompute.modules", "none, [norm, activation], [layer], and the file's"},
+    {"schedule.microbatch_group", "0, which is pp, and the file's"},
+    {"parallel.zero", "1, 2, and the file's"},
+    {"swap.activations", "none, with experts [moe_permute_probs], and the file's"},
     {"swap.optimizer", "the file's"},
     {"parallel.vpp", "1, 2, 4, and the file's"},
     {"parallel.stages",
-     "balanced; tail, which gives every chunk the same number of layers until none are left; and "
-     "the file's"},
+     "balanced; tail, which gives every chunk the same number of layers until none are left; "
+     "apart, with MTP modules, which leaves the last chunk to the head alone; and the file's"},
     {NULL, NULL},
 };
 
@@ -332,41 +353,6 @@ const struct search_value *space_value(const struct space *space, uint32_t axis,
     return &space->axes[axis].values[digits % space->axes[axis].count];
 }
 
-/* The same number of layers in every chunk until none are left: embedding and first chunks are
- * light or equal, head and MTP then stand beside fewer layers. */
-static void tail_split(struct scenario *scenario, struct arena *arena)
-{
-    struct parallel_spec *p = &scenario->parallel;
-    const uint32_t chunks = p->pp * p->vpp;
-    const uint32_t most = (scenario->model.layers + chunks - 1) / chunks;
-    uint32_t *layers = ARENA_ARRAY(arena, chunks, uint32_t);
-    uint32_t left = scenario->model.layers;
-    for (uint32_t k = 0; k < chunks; k++) {
-        layers[k] = left < most ? left : most;
-        left -= layers[k];
-    }
-    p->split = SPLIT_LAYERS;
-    p->layers = layers;
-    p->layers_count = chunks;
-}
-
-/* The balanced split, worked out once for each pipeline of the space. */
-static bool use_balanced(const struct space *space, struct scenario *scenario)
-{
-    const struct schedule *schedule = schedule_find(scenario->schedule.kind);
-    struct parallel_spec *p = &scenario->parallel;
-    for (uint32_t i = 0; schedule != NULL && i < space->split_count; i++) {
-        const struct known_split *known = &space->splits[i];
-        if (known->pp == p->pp && known->vpp == p->vpp && known->v_shaped == schedule->v_shaped) {
-            p->split = SPLIT_LAYERS;
-            p->layers = known->layers;
-            p->layers_count = p->pp * p->vpp;
-            return true;
-        }
-    }
-    return false;
-}
-
 static void set_stages(struct scenario *scenario, uint32_t which, struct arena *arena)
 {
     struct parallel_spec *p = &scenario->parallel;
@@ -379,7 +365,7 @@ static void set_stages(struct scenario *scenario, uint32_t which, struct arena *
     p->noop_layers = NULL;
     p->layout = NULL;
     if (which == STAGES_TAIL) {
-        tail_split(scenario, arena);
+        splits_tail(scenario, arena);
     }
 }
 
@@ -416,7 +402,7 @@ static bool is_double(const struct space *space, const struct scenario *scenario
     if (space_value(space, space->axis_count - 1, 0, inner)->number == STAGES_TAIL) {
         struct scenario balanced = *scenario;
         const uint32_t *tail = scenario->parallel.layers;
-        if (use_balanced(space, &balanced) &&
+        if (splits_use_balanced(space, &balanced) &&
             memcmp(tail, balanced.parallel.layers, balanced.parallel.layers_count * sizeof *tail) ==
                 0) {
             return true;
@@ -450,8 +436,16 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
     if (scenario->recompute.modules == 0) {
         scenario->recompute.method = RECOMPUTE_ALL;
     }
-    if (scenario->parallel.split == SPLIT_BALANCED) {
-        use_balanced(space, scenario);
+    const uint32_t stages = space_value(space, space->axis_count - 1, 0, inner)->number;
+    if (stages == STAGES_APART) {
+        const struct known_split *known = splits_known(space, scenario);
+        if (known == NULL || known->apart == NULL) {
+            return NULL;
+        }
+        scenario->parallel.split = SPLIT_LAYOUT;
+        scenario->parallel.layout = known->apart;
+    } else if (scenario->parallel.split == SPLIT_BALANCED) {
+        splits_use_balanced(space, scenario);
     }
     return is_double(space, scenario, inner) || !schedule_takes(scenario) ? NULL : scenario;
 }
@@ -460,7 +454,8 @@ const struct scenario *space_scenario(const struct space *space, uint64_t outer,
 
 /* Do these degrees divide devices, batch, experts, heads and sequence? Asked with all layers on
  * the first stage, which no rule about stages can refuse. */
-static bool degrees_work(const struct space *space, uint64_t outer, struct arena *arena)
+static bool degrees_work(const struct space *space, uint64_t outer, struct run *run,
+                         struct arena *arena)
 {
     struct scenario *scenario = ARENA_NEW(arena, struct scenario);
     *scenario = *space->base;
@@ -482,64 +477,28 @@ static bool degrees_work(const struct space *space, uint64_t outer, struct arena
         .model = model_build(scenario, arena, &errors),
         .cluster = cluster_build(scenario, arena, &errors),
     };
-    return ask.model != NULL && ask.cluster != NULL && layout_build(&ask, arena, &errors) != NULL;
+    *run = (struct run){.scenario = scenario, .model = ask.model, .cluster = ask.cluster};
+    if (ask.model != NULL && ask.cluster != NULL) {
+        run->layout = layout_build(&ask, arena, &errors);
+    }
+    return run->layout != NULL;
 }
 
 static void find_outers(struct space *space, struct arena *arena)
 {
     struct arena *scratch = arena_create("degrees");
     space->outers = ARENA_ARRAY(arena, space->outer_total, uint64_t);
+    space->likes = ARENA_ARRAY(arena, space->outer_total, struct run);
     for (uint64_t outer = 0; outer < space->outer_total; outer++) {
-        if (degrees_work(space, outer, scratch)) {
+        struct run run;
+        if (degrees_work(space, outer, &run, scratch)) {
+            /* Again, in the arena that stays. */
+            degrees_work(space, outer, &space->likes[space->outer_size], arena);
             space->outers[space->outer_size++] = outer;
         }
         arena_reset(scratch);
     }
     arena_destroy(scratch);
-}
-
-/* ---- Splits ---- */
-
-static const struct search_axis *axis_of(const struct space *space, const char *key)
-{
-    for (uint32_t a = 0; a < space->axis_count; a++) {
-        if (strcmp(space->axes[a].key, key) == 0) {
-            return &space->axes[a];
-        }
-    }
-    ASSERT(!"an axis");
-    return NULL;
-}
-
-static void find_splits(struct space *space, struct arena *arena, struct error_list *errors)
-{
-    const struct model *model = model_build(space->base, arena, errors);
-    if (model == NULL) {
-        return;
-    }
-    const struct search_axis *pp = axis_of(space, "parallel.pp");
-    const struct search_axis *vpp = axis_of(space, "parallel.vpp");
-    const struct layout_weights weights =
-        layout_weights(model, space->base->training.seq_len, arena);
-    space->splits = ARENA_ARRAY(arena, (size_t)pp->count * vpp->count * 2, struct known_split);
-    for (uint32_t i = 0; i < pp->count * vpp->count * 2; i++) {
-        struct known_split *known = &space->splits[space->split_count];
-        known->pp = pp->values[i / 2 / vpp->count].number;
-        known->vpp = vpp->values[i / 2 % vpp->count].number;
-        known->v_shaped = i % 2 == 1;
-        if ((known->v_shaped && known->vpp != 2) ||
-            (uint64_t)known->pp * known->vpp > 2 * (uint64_t)model->layers) {
-            continue;
-        }
-        known->layers = ARENA_ARRAY(arena, known->pp * known->vpp, uint32_t);
-        const struct layout_balance_ask ask = {.weights = weights,
-                                               .layers = model->layers,
-                                               .pp = known->pp,
-                                               .vpp = known->vpp,
-                                               .v_shaped = known->v_shaped};
-        layout_balance(&ask, arena, known->layers);
-        space->split_count++;
-    }
 }
 
 /* ---- The space ---- */
@@ -617,18 +576,19 @@ bool space_build(struct space *space, const struct search_ask *ask, struct arena
         return false;
     }
     struct maker maker = {.ask = ask, .base = space->base, .arena = arena, .errors = errors};
-    space->inner_size = space->outer_total = 1;
+    space->inner_size = space->outer_total = space->alike = 1;
     for (size_t r = 0; r < AXIS_ROW_COUNT; r++) {
         maker.row = &axis_rows[r];
         make_axis(space, &maker);
         uint64_t *size = r < OUTER_ROWS ? &space->outer_total : &space->inner_size;
         *size *= space->axes[r].count;
+        space->alike *= r >= OPS_ROWS ? space->axes[r].count : 1;
     }
     space->outer_count = OUTER_ROWS;
     if (errors->count > before) {
         return false;
     }
-    find_splits(space, arena, errors);
+    splits_find(space, arena, errors);
     find_outers(space, arena);
     return errors->count == before;
 }

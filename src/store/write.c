@@ -285,22 +285,24 @@ bool store_next_point(struct store *store, uint64_t *point_no, struct error_list
     return good;
 }
 
-bool store_done_points(struct store *store, bool *done, uint64_t count, uint64_t *found,
-                       struct error_list *errors)
+bool store_done_points(struct store *store, struct store_done *points, struct error_list *errors)
 {
-    const char *sql = arena_printf(store->arena, "select point_no from runs where sweep_id = %u",
+    const char *sql = arena_printf(store->arena,
+                                   "select point_no, iif(status = 'ok', tokens_per_s, 0) from runs "
+                                   "where sweep_id = %u",
                                    store->sweep_id);
     sqlite3_stmt *list = store_prepare(store, sql, errors);
     if (list == NULL) {
         return false;
     }
-    *found = 0;
+    points->found = 0;
     int step = SQLITE_DONE;
     while ((step = sqlite3_step(list)) == SQLITE_ROW) {
         const uint64_t point_no = (uint64_t)sqlite3_column_int64(list, 0);
-        if (point_no < count) {
-            done[point_no] = true;
-            ++*found;
+        if (point_no < points->count) {
+            points->done[point_no] = true;
+            points->tokens_per_s[point_no] = sqlite3_column_double(list, 1);
+            points->found++;
         }
     }
     const bool good = step == SQLITE_DONE || store_fail(store, "cannot read the points", errors);

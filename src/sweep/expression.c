@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stepsim/formula.h"
 #include "stepsim/metric.h"
 #include "stepsim/model.h"
 #include "stepsim/schema.h"
@@ -55,117 +56,7 @@ struct expressions {
     uint32_t axis_keys;
 };
 
-/* ---- The sandbox ---- */
-
-static const char *const functions[] = {
-    "abs",   "ceil",  "ceiling", "coalesce",   "exp",       "floor", "format", "glob",   "ifnull",
-    "iif",   "instr", "length",  "like",       "ln",        "log",   "log10",  "log2",   "lower",
-    "max",   "min",   "mod",     "noop_slots", "nullif",    "pow",   "power",  "printf", "replace",
-    "round", "sign",  "sqrt",    "substr",     "substring", "trim",  "trunc",  "upper",
-};
-
-static int authorize(void *context, int action, const char *a, const char *b, const char *c,
-                     const char *d)
-{
-    (void)context;
-    (void)c;
-    (void)d;
-    /* What can be read is the row of the point; SQLite's own tables cannot. */
-    const bool reads = action == SQLITE_READ && sqlite3_strnicmp(a, "sqlite_", 7) != 0;
-    if (action == SQLITE_SELECT || reads) {
-        return SQLITE_OK;
-    }
-    for (size_t i = 0; action == SQLITE_FUNCTION && i < sizeof functions / sizeof functions[0];
-         i++) {
-        if (sqlite3_stricmp(functions[i], b) == 0) {
-            return SQLITE_OK;
-        }
-    }
-    return SQLITE_DENY;
-}
-
-/*
- * noop_slots(layers, chunks): the list of empty slots that fills `layers` up to equal chunks.
- * At most one for each chunk: the last chunk first, which has the head, then from the first on.
- */
-static void noop_slots(sqlite3_context *context, int count, sqlite3_value **values)
-{
-    (void)count;
-    const sqlite3_int64 layers = sqlite3_value_int64(values[0]);
-    const sqlite3_int64 chunks = sqlite3_value_int64(values[1]);
-    if (layers < 1 || chunks < 1 || layers > 100000 || chunks > 100000) {
-        sqlite3_result_error(context, "noop_slots(layers, chunks) needs two positive counts", -1);
-        return;
-    }
-    const sqlite3_int64 slots = (layers + chunks - 1) / chunks;
-    const sqlite3_int64 empty = slots * chunks - layers;
-    struct text list = {0};
-    text_add(&list, "[");
-    for (sqlite3_int64 i = 0; i < empty; i++) {
-        /* Ascending: chunks 0 .. empty-2, then the last one. */
-        const sqlite3_int64 chunk = i + 1 < empty ? i : chunks - 1;
-        text_add(&list, "%s%lld", i > 0 ? ", " : "", (long long)(chunk * slots + slots - 1));
-    }
-    text_add(&list, "]");
-    sqlite3_result_text(context, text_string(&list), -1, SQLITE_TRANSIENT);
-    text_free(&list);
-}
-
 /* ---- Names ---- */
-
-/* Does the name stand for the key: the whole of it with underscores, or its end at a dot? */
-static bool name_means(const char *name, const char *key)
-{
-    const size_t name_length = strlen(name), key_length = strlen(key);
-    if (name_length > key_length) {
-        return false;
-    }
-    const char *end = key + key_length - name_length;
-    if (end != key && end[-1] != '.') {
-        return false;
-    }
-    for (size_t i = 0; i < name_length; i++) {
-        const char letter = end[i] == '.' ? '_' : end[i];
-        if (letter != (name[i] == '.' ? '_' : name[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-struct lookup {
-    const char *name;
-    const struct sweep *sweep;
-    const char *found;
-    size_t depth, same;
-    struct arena *arena;
-};
-
-static size_t dots(const char *key)
-{
-    size_t count = 0;
-    for (; *key != '\0'; key++) {
-        count += *key == '.' ? 1 : 0;
-    }
-    return count;
-}
-
-/* Keeps the key with the fewest parts, and counts its equals. */
-static void visit_key(void *context, const char *key, const struct schema_row *row)
-{
-    struct lookup *lookup = context;
-    if (row->items != NULL || strstr(key, ".N.") != NULL || !name_means(lookup->name, key)) {
-        return;
-    }
-    const size_t depth = dots(key);
-    if (lookup->found == NULL || depth < lookup->depth) {
-        lookup->found = arena_strdup(lookup->arena, key);
-        lookup->depth = depth;
-        lookup->same = 1;
-    } else if (depth == lookup->depth) {
-        lookup->same++;
-    }
-}
 
 static bool add_name(struct expressions *e, struct name name)
 {
@@ -178,9 +69,9 @@ static bool base_name(struct expressions *e, const char *name,
                       const struct sweep_expression *expression, struct error_list *errors)
 {
     struct sweep *sweep = e->sweep;
-    struct lookup lookup = {.name = name, .sweep = sweep, .arena = sweep->arena};
-    schema_walk(visit_key, &lookup);
-    if (lookup.found == NULL) {
+    size_t same = 0;
+    const char *key = formula_key(name, &same, sweep->arena);
+    if (key == NULL) {
         const char *nearest = schema_nearest(name, sweep->arena);
         error_add(errors, ERROR_bad_expression, expression->at, expression->name,
                   "there is no \"%s\": names are swept keys, derived ones, params_total, "
@@ -189,16 +80,16 @@ static bool base_name(struct expressions *e, const char *name,
                   name, nearest != NULL ? "; nearest is " : "", nearest != NULL ? nearest : "");
         return false;
     }
-    if (lookup.same > 1) {
+    if (same > 1) {
         error_add(errors, ERROR_bad_expression, expression->at, expression->name,
                   "\"%s\" is the end of %zu keys, %s among them; write more of it, with "
                   "underscores for dots",
-                  name, lookup.same, lookup.found);
+                  name, same, key);
         return false;
     }
-    const char *text = scenario_value_text(sweep->base, lookup.found, sweep->arena);
+    const char *text = scenario_value_text(sweep->base, key, sweep->arena);
     return add_name(
-        e, (struct name){.name = name, .source = FROM_BASE, .text = text, .key = lookup.found});
+        e, (struct name){.name = name, .source = FROM_BASE, .text = text, .key = key});
 }
 
 /* Makes a name known; false with an error when it means nothing. */
@@ -207,14 +98,14 @@ static bool resolve(struct expressions *e, const char *name, uint32_t derived_be
 {
     const struct sweep *sweep = e->sweep;
     for (uint32_t i = 0; i < derived_before; i++) {
-        if (name_means(name, sweep->derived[i].name)) {
+        if (formula_name_means(name, sweep->derived[i].name)) {
             ASSERT(e->alias_count < NAMES_MAX);
             e->aliases[e->alias_count++] = (struct alias){name, i};
             return true;
         }
     }
     for (uint32_t i = 0; i < e->axis_keys; i++) {
-        if (name_means(name, sweep->key_names[i])) {
+        if (formula_name_means(name, sweep->key_names[i])) {
             return add_name(e, (struct name){.name = name,
                                              .source = FROM_AXIS,
                                              .axis_key = i,
@@ -223,7 +114,7 @@ static bool resolve(struct expressions *e, const char *name, uint32_t derived_be
     }
     for (size_t i = 0; i < metric_count; i++) {
         if (strncmp(metric_table[i].name, "params.", 7) == 0 &&
-            name_means(name, metric_table[i].name) && strncmp(name, "params_", 7) == 0) {
+            formula_name_means(name, metric_table[i].name) && strncmp(name, "params_", 7) == 0) {
             e->any_late = true;
             return add_name(
                 e, (struct name){
@@ -361,15 +252,12 @@ struct expressions *expressions_create(struct sweep *sweep, struct error_list *e
     struct expressions *e = ARENA_NEW(sweep->arena, struct expressions);
     e->sweep = sweep;
     e->axis_keys = sweep->key_count - sweep->derived_count;
-    if (sqlite3_open(":memory:", &e->handle) != SQLITE_OK) {
+    e->handle = formula_sandbox_open();
+    if (e->handle == NULL) {
         error_add(errors, ERROR_database, (struct location){sweep->path, 0, 0}, NULL,
                   "SQLite cannot start");
         return NULL;
     }
-    sqlite3_db_config(e->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-    sqlite3_create_function(e->handle, "noop_slots", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
-                            noop_slots, NULL, NULL);
-    sqlite3_set_authorizer(e->handle, authorize, NULL);
     bool good = true;
     for (uint32_t i = 0; i < sweep->derived_count; i++) {
         good = check_expression(e, &sweep->derived[i], i, errors) && good;
@@ -410,36 +298,10 @@ void expressions_destroy(struct expressions *e)
 
 /* ---- One point ---- */
 
-/* As a number where it is one, in SI units where the key has a dimension; else as text. */
 static void bind_text(sqlite3_stmt *statement, int index, const char *key, const char *text)
 {
-    if (text == NULL || strcmp(text, "null") == 0) {
-        sqlite3_bind_null(statement, index);
-        return;
-    }
-    char *end = NULL;
-    const long long whole = strtoll(text, &end, 10);
-    if (text[0] != '\0' && *end == '\0') {
-        sqlite3_bind_int64(statement, index, whole);
-        return;
-    }
-    const struct schema_row *row = schema_find(key);
-    const bool dimensioned =
-        row != NULL && (row->kind == SCHEMA_QUANTITY || row->kind == SCHEMA_FACT);
-    struct quantity_problem problem;
-    double number = 0.0;
-    if (dimensioned && quantity_parse(text, row->dimension, &number, &problem)) {
-        sqlite3_bind_double(statement, index, number);
-        return;
-    }
-    number = strtod(text, &end);
-    if (text[0] != '\0' && *end == '\0') {
-        sqlite3_bind_double(statement, index, number);
-    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        sqlite3_bind_int(statement, index, text[0] == 't');
-    } else {
-        sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
-    }
+    const struct formula_value value = formula_value_of(key, text);
+    formula_bind(statement, index, &value);
 }
 
 static void bind_names(const struct expressions *e, sqlite3_stmt *statement,

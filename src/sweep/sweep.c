@@ -3,6 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "stepsim/search.h"
 #include "sweep/sweep_internal.h"
 
 static bool load_base(struct sweep *sweep, struct error_list *errors)
@@ -73,6 +74,14 @@ static void define(struct sweep *sweep)
     cJSON_AddNumberToObject(sample, "points", (double)sweep->sample_points);
     cJSON_AddNumberToObject(sample, "seed", (double)sweep->seed);
     cJSON_AddBoolToObject(json, "search", sweep->layout_search);
+    for (uint32_t i = 0; i < sweep->change_count; i++) {
+        const struct search_change *change = &sweep->changes[i];
+        const char *name = arena_printf(sweep->arena, "search %s", change->key);
+        cJSON_AddStringToObject(json, name, change->values != NULL ? change->values : "kept");
+    }
+    if (sweep->top > 0) {
+        cJSON_AddNumberToObject(json, "top", (double)sweep->top);
+    }
     cJSON *layouts = cJSON_AddArrayToObject(json, "layout");
     for (uint32_t i = 0; i < sweep->layout_count; i++) {
         cJSON_AddItemToArray(layouts, overrides_json(sweep->layouts[i], sweep->layout_sizes[i]));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "stepsim/schema.h"
+#include "stepsim/search.h"
 #include "sweep/sweep_internal.h"
 
 static const char *const file_keys[] = {"title",   "base",  "set",    "axes",  "zip",
@@ -172,6 +173,53 @@ static void read_sample(struct sweep *sweep, const struct yaml_tree *map, struct
     }
 }
 
+/* {search: all, top: 20}, or {search: {parallel.tp: [4, 8]}}: keys that are not named are kept. */
+static void read_search(struct sweep *sweep, const struct yaml_tree *map, struct error_list *errors)
+{
+    size_t keys = 0;
+    while (search_keys[keys].key != NULL) {
+        keys++;
+    }
+    for (uint32_t i = 0; i < map->count; i++) {
+        const struct yaml_tree_entry *entry = &map->entries[i];
+        const struct yaml_tree *value = entry->value;
+        struct quantity_problem problem = {.message = ""};
+        uint64_t top = 0;
+        if (strcmp(entry->key, "search") == 0 && value->kind == YAML_TREE_MAP) {
+            struct search_change *changes =
+                ARENA_ARRAY(sweep->arena, keys + value->count, struct search_change);
+            for (size_t k = 0; k < keys; k++) {
+                changes[k].key = search_keys[k].key;
+            }
+            for (uint32_t k = 0; k < value->count; k++) {
+                const char *text = yaml_text_of(value->entries[k].value, sweep->arena);
+                const size_t length = strlen(text);
+                const bool list = value->entries[k].value->kind == YAML_TREE_LIST;
+                changes[keys + k] = (struct search_change){
+                    .key = value->entries[k].key,
+                    .values = list ? arena_strndup(sweep->arena, text + 1, length - 2) : text};
+            }
+            sweep->changes = changes;
+            sweep->change_count = (uint32_t)keys + value->count;
+            sweep->layout_search = true;
+        } else if (strcmp(entry->key, "search") == 0 && value->kind == YAML_TREE_SCALAR &&
+                   strcmp(value->text, "all") == 0) {
+            sweep->layout_search = true;
+        } else if (strcmp(entry->key, "top") == 0 && value->kind == YAML_TREE_SCALAR &&
+                   quantity_parse_uint(value->text, 1000000, &top, &problem) && top > 0) {
+            sweep->top = (uint32_t)top;
+        } else {
+            error_add(errors, ERROR_bad_value, entry->at, entry->key,
+                      "layout is fixed, search, a list of maps of keys, or {search: all or a map "
+                      "of keys and values, top: a number of points}");
+        }
+    }
+    if (!sweep->layout_search) {
+        error_add(errors, ERROR_missing_key, map->at, "layout",
+                  "layout as a map has search: all, or search: {parallel.tp: [4, 8]}");
+    }
+}
+
 static void read_layouts(struct sweep *sweep, const struct yaml_tree_entry *entry,
                          struct error_list *errors)
 {
@@ -181,6 +229,10 @@ static void read_layouts(struct sweep *sweep, const struct yaml_tree_entry *entr
     }
     if (node->kind == YAML_TREE_SCALAR && strcmp(node->text, "search") == 0) {
         sweep->layout_search = true;
+        return;
+    }
+    if (node->kind == YAML_TREE_MAP) {
+        read_search(sweep, node, errors);
         return;
     }
     if (!expect_kind(entry, YAML_TREE_LIST, "fixed, search, or a list of maps of keys", errors)) {

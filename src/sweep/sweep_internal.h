@@ -9,6 +9,7 @@
 #include "stepsim/yaml_tree.h"
 
 struct cJSON;
+struct search_change;
 
 /* Keys that move together: one key, or several that are zipped. */
 struct sweep_axis {
@@ -47,6 +48,9 @@ struct sweep {
     const uint32_t *layout_sizes;
     uint32_t layout_count;
     bool layout_search; /* the fastest layout of each point, found by search_run() */
+    const struct search_change *changes; /* what the search varies and keeps */
+    uint32_t change_count;
+    uint32_t top; /* only the best so many points matter; 0: all */
     /* Resolved */
     const struct scenario *base;
     struct store_base *store_base;
@@ -92,6 +96,12 @@ bool expressions_hold(struct expressions *expressions, struct expression_point *
 bool points_build(struct sweep *sweep, struct error_list *errors);
 
 /* ---- Workers (worker.c) ---- */
+
+/* What a worker is asked. */
+struct worker_question {
+    uint64_t point_no;
+    double score_cut; /* layouts that score above it are not wanted; 0: all are */
+};
 
 /* What a worker answers, followed by `length` packed bytes. */
 struct worker_answer {

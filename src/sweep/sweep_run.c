@@ -26,6 +26,7 @@
 #define PROGRESS_S    0.25
 #define IN_FLIGHT_MAX 2u
 #define JOBS_MAX      1024u
+#define ROUND_POINTS  64u
 
 struct worker {
     pid_t pid; /* 0: none */
@@ -49,6 +50,12 @@ struct dispatch {
     uint32_t worker_count;
     uint64_t *pending; /* points to deal, taken from the front */
     uint64_t pending_next, pending_end;
+    double *tokens_per_s;             /* [point] of those that are done and ok, else 0 */
+    uint64_t round_end, round_left;   /* pending points before round_end are dealt; so many of
+                                         them are not done */
+    double score_cut;                 /* for the points of the round */
+    uint32_t *place;                  /* [point] among ours */
+    double *best;                     /* [top] the highest so far, ascending */
     uint64_t *again; /* points taken back from dead workers */
     uint32_t again_count;
     struct text batch;
@@ -125,7 +132,8 @@ static bool next_point(struct dispatch *d, uint64_t *point_no)
         *point_no = d->again[--d->again_count];
         return true;
     }
-    if (d->pending_next < d->pending_end) {
+    const uint64_t end = d->sweep->top > 0 ? d->round_end : d->pending_end;
+    if (d->pending_next < end) {
         *point_no = d->pending[d->pending_next++];
         return true;
     }
@@ -141,7 +149,8 @@ static void feed(struct dispatch *d, struct worker *worker)
             worker->started_s = run_clock_s();
         }
         worker->points[worker->in_flight++] = point_no;
-        if (send(worker->fd, &point_no, sizeof point_no, MSG_NOSIGNAL) != sizeof point_no) {
+        const struct worker_question question = {point_no, d->score_cut};
+        if (send(worker->fd, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) {
             return;
         }
     }
@@ -182,6 +191,8 @@ static void add_to_batch(struct dispatch *d, const char *bytes, size_t length)
 static void count_point(struct dispatch *d, const struct worker_answer *head)
 {
     d->progress->statuses[head->status]++;
+    d->tokens_per_s[head->point_no] = head->status == RUN_OK ? head->tokens_per_s : 0.0;
+    d->round_left -= d->round_left > 0 ? 1 : 0;
     if (head->status == RUN_OK && head->tokens_per_s > d->progress->best_tokens_per_s) {
         d->progress->best_tokens_per_s = head->tokens_per_s;
         d->progress->best_point_no = head->point_no;
@@ -323,6 +334,57 @@ static void read_worker(struct dispatch *d, struct worker *worker)
     }
 }
 
+/* ---- Rounds ---- */
+
+/* Keeps the highest K; best[0] is the lowest of them. */
+static void keep_best(struct dispatch *d, double tokens_per_s)
+{
+    const uint32_t top = d->sweep->top;
+    if (tokens_per_s <= d->best[0]) {
+        return;
+    }
+    uint32_t at = 0;
+    for (; at + 1 < top && d->best[at + 1] < tokens_per_s; at++) {
+        d->best[at] = d->best[at + 1];
+    }
+    d->best[at] = tokens_per_s;
+}
+
+/* Opens the next round that has pending points, once the one before it is done. */
+static void open_round(struct dispatch *d)
+{
+    if (d->sweep->top == 0 || d->round_left > 0 || d->pending_next >= d->pending_end) {
+        return;
+    }
+    const uint32_t round = d->place[d->pending[d->pending_next]] / ROUND_POINTS;
+    for (uint32_t i = 0; i < d->sweep->top; i++) {
+        d->best[i] = 0.0;
+    }
+    for (uint64_t i = 0; i < d->sweep->point_count; i++) {
+        if (d->place[i] != UINT32_MAX && d->place[i] / ROUND_POINTS < round) {
+            keep_best(d, d->tokens_per_s[i]);
+        }
+    }
+    /* A score is seconds per token; room for its rounding, so that a tie is looked at. */
+    d->score_cut = d->best[0] > 0.0 ? (1.0 + 1e-12) / d->best[0] : 0.0;
+    d->round_end = d->pending_next;
+    while (d->round_end < d->pending_end &&
+           d->place[d->pending[d->round_end]] / ROUND_POINTS == round) {
+        d->round_end++;
+    }
+    d->round_left = d->round_end - d->pending_next;
+}
+
+static void feed_all(struct dispatch *d)
+{
+    open_round(d);
+    for (uint32_t i = 0; i < d->worker_count; i++) {
+        if (d->workers[i].pid != 0) {
+            feed(d, &d->workers[i]);
+        }
+    }
+}
+
 /* ---- The loop ---- */
 
 static void kill_late_workers(struct dispatch *d, double now_s)
@@ -379,6 +441,9 @@ static void serve(struct dispatch *d)
                 read_worker(d, &d->workers[of[i]]);
             }
         }
+        if (d->sweep->top > 0) {
+            feed_all(d);
+        }
         const double now_s = run_clock_s();
         kill_late_workers(d, now_s);
         if (d->batch_points > 0 && now_s - d->batch_started_s >= BATCH_S && !d->broken) {
@@ -430,15 +495,19 @@ static bool list_pending(struct dispatch *d)
 {
     const uint64_t count = d->sweep->point_count;
     bool *done = ARENA_ARRAY(d->arena, count + 1, bool);
-    uint64_t found = 0;
+    d->tokens_per_s = ARENA_ARRAY(d->arena, count + 1, double);
+    d->place = ARENA_ARRAY(d->arena, count + 1, uint32_t);
+    d->best = ARENA_ARRAY(d->arena, (size_t)d->sweep->top + 1, double);
+    struct store_done points = {.done = done, .tokens_per_s = d->tokens_per_s, .count = count};
     if (!check_stale(d) ||
         (d->options->retry_failed && !store_forget_failed(d->store, d->errors)) ||
-        !store_done_points(d->store, done, count, &found, d->errors)) {
+        !store_done_points(d->store, &points, d->errors)) {
         return false;
     }
     const bool *ours = sweep_shard_points(d->sweep, d->options->shard, d->arena);
     d->pending = ARENA_ARRAY(d->arena, count + 1, uint64_t);
     for (uint64_t i = 0; i < count; i++) {
+        d->place[i] = ours[i] ? (uint32_t)d->progress->total : UINT32_MAX;
         if (ours[i]) {
             d->progress->total++;
             d->progress->done += done[i] ? 1 : 0;
@@ -477,11 +546,7 @@ static void run_workers(struct dispatch *d)
     for (uint32_t i = 0; i < d->worker_count && i < work && !d->broken; i++) {
         d->broken = !start_worker(d, &d->workers[i]);
     }
-    for (uint32_t i = 0; i < d->worker_count; i++) {
-        if (d->workers[i].pid != 0) {
-            feed(d, &d->workers[i]);
-        }
-    }
+    feed_all(d);
     serve(d);
     if (!d->broken) {
         write_batch(d);

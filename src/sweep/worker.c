@@ -1,5 +1,5 @@
 /*
- * worker.c - the process that simulates: a number in, a packed point out.
+ * worker.c - the process that simulates: a question in, a packed point out.
  *
  * It has the sweep from its parent by fork, keeps one arena for all its points, ends when the
  * socket ends and is ended by the kernel when the parent dies. The terminal's Ctrl-C is for
@@ -32,18 +32,26 @@ static double cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The scenario with its fastest layout; NULL with errors when none is legal and fits. */
-static const struct scenario *search_layout(const struct scenario_source *source,
+/* The scenario with its fastest layout; NULL with errors when none is legal, fits and scores below
+ * the cut. */
+static const struct scenario *search_layout(const struct sweep *sweep,
+                                            const struct scenario_source *source, double score_cut,
                                             struct arena *arena, struct error_list *errors)
 {
-    const struct search_ask ask = {.source = source, .top = 1, .jobs = 1};
+    const struct search_ask ask = {.source = source,
+                                   .changes = sweep->changes,
+                                   .change_count = sweep->change_count,
+                                   .score_cut = score_cut,
+                                   .top = 1,
+                                   .jobs = 1};
     const struct search_answer *answer = search_run(&ask, arena, errors);
     return answer != NULL && answer->layout_count > 0 ? answer->layouts[0].scenario : NULL;
 }
 
-static void simulate(const struct sweep *sweep, uint64_t point_no, int32_t layout_no,
-                     struct arena *arena, struct outcome *outcome)
+static void simulate(const struct sweep *sweep, const struct worker_question *question,
+                     int32_t layout_no, struct arena *arena, struct outcome *outcome)
 {
+    const uint64_t point_no = question->point_no;
     const uint32_t extra = layout_no >= 0 ? sweep->layout_sizes[layout_no] : 0;
     struct scenario_override *overrides = ARENA_ARRAY(
         arena, sweep->set_count + extra + sweep->key_count + 1, struct scenario_override);
@@ -69,8 +77,10 @@ static void simulate(const struct sweep *sweep, uint64_t point_no, int32_t layou
     };
     *outcome = (struct outcome){.status = RUN_REJECTED, .layout_no = layout_no};
     error_list_init(&outcome->errors, arena);
-    outcome->scenario = sweep->layout_search ? search_layout(&source, arena, &outcome->errors)
-                                             : scenario_load(&source, arena, &outcome->errors);
+    outcome->scenario =
+        sweep->layout_search
+            ? search_layout(sweep, &source, question->score_cut, arena, &outcome->errors)
+            : scenario_load(&source, arena, &outcome->errors);
     const struct run_options options = {.steps = 1};
     struct run run;
     if (outcome->scenario != NULL &&
@@ -89,17 +99,17 @@ static bool is_better(const struct outcome *a, const struct outcome *b)
     return a->report->tokens_per_s > b->report->tokens_per_s;
 }
 
-static void simulate_best(const struct sweep *sweep, uint64_t point_no, struct arena *arena,
-                          struct outcome *best)
+static void simulate_best(const struct sweep *sweep, const struct worker_question *question,
+                          struct arena *arena, struct outcome *best)
 {
     if (sweep->layout_count == 0) {
-        simulate(sweep, point_no, -1, arena, best);
+        simulate(sweep, question, -1, arena, best);
         return;
     }
-    simulate(sweep, point_no, 0, arena, best);
+    simulate(sweep, question, 0, arena, best);
     for (uint32_t i = 1; i < sweep->layout_count; i++) {
         struct outcome other;
-        simulate(sweep, point_no, (int32_t)i, arena, &other);
+        simulate(sweep, question, (int32_t)i, arena, &other);
         if (is_better(&other, best)) {
             *best = other;
         }
@@ -161,12 +171,13 @@ _Noreturn void worker_serve(const struct sweep *sweep, int socket_fd)
 {
     struct arena *arena = arena_create("point");
     struct text answer = {0};
-    uint64_t point_no = 0;
-    while (transfer(socket_fd, &point_no, sizeof point_no, false)) {
+    struct worker_question question;
+    while (transfer(socket_fd, &question, sizeof question, false)) {
+        const uint64_t point_no = question.point_no;
         arena_reset(arena);
         const double started_s = run_clock_s(), started_cpu_s = cpu_s();
         struct outcome outcome;
-        simulate_best(sweep, point_no, arena, &outcome);
+        simulate_best(sweep, &question, arena, &outcome);
         outcome.started_s = started_s;
         outcome.started_cpu_s = started_cpu_s;
         struct worker_answer head = {.point_no = point_no, .status = outcome.status};

@@ -197,12 +197,13 @@ static void workspaces(const struct op_sizes *sizes, struct block_ops *block)
 static void build_block(struct block_ops *block, const struct op_sizes *sizes, struct arena *arena)
 {
     struct op_writer writer;
-    op_writer_start(&writer, sizes, arena);
+    struct op ops[OPS_PER_LIST_MAX];
+    op_writer_start(&writer, sizes, ops);
     write_forward(&writer, sizes->model, block);
-    block->pass[PASS_FORWARD] = op_writer_finish(&writer);
-    op_writer_start(&writer, sizes, arena);
+    block->pass[PASS_FORWARD] = op_writer_finish(&writer, arena);
+    op_writer_start(&writer, sizes, ops);
     write_backward(&writer, sizes->model, block);
-    block->backward = op_writer_finish(&writer);
+    block->backward = op_writer_finish(&writer, arena);
     block->pass[PASS_RECOMPUTE] =
         filtered(&block->pass[PASS_FORWARD], in_modules, sizes->scenario->recompute.modules, arena);
     block->pass[PASS_BACKWARD_INPUT] = filtered(&block->backward, of_weight, 0, arena);
@@ -242,6 +243,11 @@ static void build_blocks(struct op_graph *graph, const struct op_sizes *sizes, s
         }
     }
     graph->blocks = blocks;
+}
+
+bool op_graph_check(const struct op_graph_ask *ask, struct error_list *errors)
+{
+    return switches_check(ask, errors);
 }
 
 const struct op_graph *op_graph_build(const struct op_graph_ask *ask, struct arena *arena,

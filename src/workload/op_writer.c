@@ -10,15 +10,18 @@
  */
 #include "op_writer.h"
 
-void op_writer_start(struct op_writer *writer, const struct op_sizes *sizes, struct arena *arena)
+#include <string.h>
+
+void op_writer_start(struct op_writer *writer, const struct op_sizes *sizes, struct op *ops)
 {
-    *writer = (struct op_writer){.sizes = sizes};
-    writer->ops = ARENA_ARRAY(arena, OPS_PER_LIST_MAX, struct op);
+    *writer = (struct op_writer){.sizes = sizes, .ops = ops};
 }
 
-struct op_list op_writer_finish(const struct op_writer *writer)
+struct op_list op_writer_finish(const struct op_writer *writer, struct arena *arena)
 {
-    return (struct op_list){.ops = writer->ops, .count = writer->count};
+    struct op *ops = ARENA_ARRAY(arena, writer->count > 0 ? writer->count : 1, struct op);
+    memcpy(ops, writer->ops, writer->count * sizeof *ops);
+    return (struct op_list){.ops = ops, .count = writer->count};
 }
 
 int16_t op_last_compute(const struct op_writer *writer)

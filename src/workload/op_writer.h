@@ -31,15 +31,16 @@ struct op_sizes {
 
 struct op_writer {
     const struct op_sizes *sizes;
-    struct op *ops;
+    struct op *ops; /* [OPS_PER_LIST_MAX], of the caller */
     uint32_t count;
     uint32_t module; /* module bits given to every op written */
     bool rows_scale;
     bool weight; /* ops belong to the weight gradient */
 };
 
-void op_writer_start(struct op_writer *writer, const struct op_sizes *sizes, struct arena *arena);
-struct op_list op_writer_finish(const struct op_writer *writer);
+void op_writer_start(struct op_writer *writer, const struct op_sizes *sizes, struct op *ops);
+/* A copy of what was written. */
+struct op_list op_writer_finish(const struct op_writer *writer, struct arena *arena);
 
 /* Index of the newest compute op, OP_NONE if there is none: what communication waits for. */
 int16_t op_last_compute(const struct op_writer *writer);

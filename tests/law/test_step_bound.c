@@ -67,6 +67,7 @@ static const char *random_scenario(struct arena *arena)
 struct tightness {
     uint32_t legal;
     double sum, least;
+    double quick; /* sum of quick over full bounds */
 };
 
 static bool check_one(const struct scenario_source *source, struct arena *arena,
@@ -85,6 +86,18 @@ static bool check_one(const struct scenario_source *source, struct arena *arena,
         }
         return false;
     }
+    /* The quick bound is one too, and never above the other. */
+    struct run_bound_ask quick_ask = ask;
+    struct plan_bound quick;
+    quick_ask.quick = true;
+    assert_true(run_bound(&run, &quick_ask, &quick, arena, &errors));
+    if (quick.step_s > bound.step_s || quick.peak_bytes > bound.peak_bytes) {
+        print_error("quick %.12g s, %.0f bytes; full %.12g s, %.0f bytes:\n%s\n", quick.step_s,
+                    quick.peak_bytes, bound.step_s, bound.peak_bytes,
+                    source->text != NULL ? source->text : source->path);
+        assert_true(false);
+    }
+    tightness->quick += bound.step_s > 0.0 ? quick.step_s / bound.step_s : 1.0;
     if (!run_simulate(&run, scenario, &options, arena, &errors)) {
         print_error("%s\n%s", error_list_text(&errors, arena), source->text);
         assert_true(false);
@@ -123,8 +136,10 @@ static void random_layouts_are_not_faster_than_their_bound(void **unused)
             arena_reset(texts);
         }
     }
-    print_message("%u layouts; bound over simulated: mean %.3f, least %.3f\n", tightness.legal,
-                  tightness.sum / tightness.legal, tightness.least);
+    print_message("%u layouts; bound over simulated: mean %.3f, least %.3f; quick over it: %.3f\n",
+                  tightness.legal, tightness.sum / tightness.legal, tightness.least,
+                  tightness.quick / tightness.legal);
+    assert_true(tightness.quick / tightness.legal > 0.5);
     assert_int_equal(tightness.legal, LEGAL_LAYOUTS);
     /* A bound that is loose prunes nothing: half of the step is far below what it reaches. */
     assert_true(tightness.sum / tightness.legal > 0.5);

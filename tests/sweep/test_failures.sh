@@ -103,9 +103,12 @@ sweep_yaml heavy.yaml 'set: {devices: 32, parallel.pp: 4}' \
 expect "a late point does not end the sweep" [ $? -eq 0 ]
 expect "late points are rows" \
     count late.db "status = 'failed' and code = 'point_timeout'" = 2
-"$STEPSIM" sweep heavy.yaml --db large.db --jobs 1 --quiet --point-memory "60 MiB" >/dev/null
-expect "points that need too much memory are rows" \
-    count large.db "status = 'failed' and code = 'point_out_of_memory'" = 2
+# Sanitizers reserve more address space than any limit.
+if ! grep -q __asan_init "$STEPSIM"; then
+    "$STEPSIM" sweep heavy.yaml --db large.db --jobs 1 --quiet --point-memory "60 MiB" >/dev/null
+    expect "points that need too much memory are rows" \
+        count large.db "status = 'failed' and code = 'point_out_of_memory'" = 2
+fi
 
 # Kill workers: their points are failed rows, and --retry-failed heals them.
 "$STEPSIM" sweep sweep.yaml --db hurt.db --jobs 2 --quiet >/dev/null &
@@ -113,14 +116,14 @@ parent=$!
 for _ in 1 2 3 4 5 6; do
     sleep 0.08
     worker=$(pgrep -P "$parent" | head -1)
-    [ -n "$worker" ] && kill -SEGV "$worker" 2>/dev/null
+    [ -n "$worker" ] && kill -SYS "$worker" 2>/dev/null
 done
 wait "$parent"
 expect "killed workers do not end the sweep" [ $? -eq 0 ]
 expect "every point has a row" [ "$(ask hurt.db 'select count(*) from runs')" = 1200 ]
 expect "some failed, with the signal in the message" \
     count hurt.db "status = 'failed' \
- and code = 'point_crashed' and message like '%signal 11%'" -ge 1
+ and code = 'point_crashed' and message like '%signal 31%'" -ge 1
 "$STEPSIM" sweep sweep.yaml --db hurt.db --retry-failed --quiet >/dev/null
 content hurt.db >hurt.csv
 expect "retried, it equals a whole sweep" cmp good.csv hurt.csv

@@ -41,7 +41,10 @@ static const char dense[] =
 
 struct question {
     const char *text;
-    struct search_change changes[8];
+    struct search_change changes[16];
+    const char *wheres[2], *minimise;
+    uint32_t where_count;
+    double score_cut;
     uint32_t change_count;
     enum search_objective objective;
     uint32_t top, jobs;
@@ -58,6 +61,10 @@ static const struct search_answer *ask_search(const struct question *question)
         .changes = question->changes,
         .change_count = question->change_count,
         .objective = question->objective,
+        .objective_text = question->minimise,
+        .wheres = question->wheres,
+        .where_count = question->where_count,
+        .score_cut = question->score_cut,
         .top = question->top,
         .jobs = question->jobs,
         .exhaustive = question->exhaustive,
@@ -75,8 +82,12 @@ static const struct search_answer *ask_search(const struct question *question)
                 {"parallel.etp", NULL},                                                            \
                 {"parallel.vpp", "1,2"},                                                           \
                 {"training.micro_batch_size", "1,2"},                                              \
-                {"parallel.pp", "2,4,8"}},                                                         \
-    .change_count = 7
+                {"parallel.zero", "1,2"},                                                          \
+                {"swap.optimizer", NULL},                                                          \
+                {"swap.activations", NULL},                                                        \
+                {"recompute.modules", "[],[norm, activation],[layer]"},                            \
+                {"parallel.pp", "2,4"}},                                                           \
+    .change_count = 11
 
 static void assert_same(const struct search_answer *a, const struct search_answer *b)
 {
@@ -170,12 +181,146 @@ static void a_small_space_by_hand(void **state)
     }
 }
 
+/* Of four layouts, tensor sizes 2 and 4 by micro-batches 1 and 2; everything else is kept. */
+static struct question four_layouts(void)
+{
+    struct question question = {.text = small, .top = 4, .jobs = 1};
+    static const char *const kept[] = {
+        "parallel.pp",   "parallel.ep",      "parallel.etp",         "parallel.cp.size",
+        "schedule.kind", "moe.dispatcher",   "moe.exchange",         "recompute.modules",
+        "parallel.zero", "swap.activations", "swap.optimizer",       "parallel.vpp",
+        "parallel.stages"};
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        question.changes[question.change_count++].key = kept[i];
+    }
+    question.changes[question.change_count++] = (struct search_change){"parallel.tp", "2,4"};
+    question.changes[question.change_count++] =
+        (struct search_change){"training.micro_batch_size", "1,2"};
+    return question;
+}
+
+static void conditions_hold_for_every_layout(void **state)
+{
+    (void)state;
+    struct question question = four_layouts();
+    const struct search_answer *all = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(all->layout_count, 4);
+
+    /* Known before the simulation: 64 devices, pp 4, so dp is 8 at tp 2 and 4 at tp 4. */
+    question.wheres[0] = "dp = 8 and micro_batch_size < 2";
+    question.where_count = 1;
+    const struct search_answer *one = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(one->layout_count, 1);
+    assert_int_equal(one->layouts[0].layout->tp, 2);
+    assert_int_equal(one->layouts[0].layout->micro_batch_size, 1);
+    assert_true(one->counts.legal == 1);
+
+    /* Known behind it: slower than the best of all. */
+    char slower[64];
+    snprintf(slower, sizeof slower, "step_time_s > %.17g", all->layouts[0].figures.step_s);
+    question.wheres[0] = slower;
+    const struct search_answer *rest = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(rest->layout_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_true(rest->layouts[i].candidate == all->layouts[i + 1].candidate);
+    }
+    question.wheres[0] = "mfu > 1";
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_does_not_fit, "conditions");
+}
+
+static void objectives_of_the_user_rank(void **state)
+{
+    (void)state;
+    struct question question = four_layouts();
+    question.objective = SEARCH_MEMORY;
+    const struct search_answer *named = ask_search(&question);
+    question.minimise = "peak_bytes";
+    const struct search_answer *written = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(written->layout_count, 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(written->layouts[i].candidate == named->layouts[i].candidate);
+    }
+    /* A price of tensor parallelism that outweighs everything. */
+    question.minimise = "step_time_s + 1000 * tp";
+    written = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(written->layouts[0].layout->tp, 2);
+    assert_int_equal(written->layouts[1].layout->tp, 2);
+    assert_close(written->layouts[0].score, written->layouts[0].figures.step_s + 2000.0, 1e-12);
+
+    question.minimise = "tokens_per_s";
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_bad_expression, "--exhaustive");
+    question.minimise = "mfu";
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_bad_expression, "tokens_per_s_per_device");
+    question.minimise = "step_time_s * nonsense";
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_bad_expression, "nonsense");
+    question.minimise = "(select count(*) from sqlite_master)";
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_bad_expression, "not authorized");
+}
+
+/* Layouts that cannot beat a score are not looked at, and those that do are all found. */
+static void a_cut_leaves_what_is_better(void **state)
+{
+    (void)state;
+    struct question question = four_layouts();
+    const struct search_answer *all = ask_search(&question);
+    question.score_cut = all->layouts[1].score;
+    const struct search_answer *two = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(two->layout_count, 2);
+    assert_true(two->layouts[0].candidate == all->layouts[0].candidate);
+    assert_true(two->layouts[1].candidate == all->layouts[1].candidate);
+    question.score_cut = all->layouts[0].score * 0.5;
+    assert_null(ask_search(&question));
+    assert_refused(&errors, ERROR_not_among_best, "");
+}
+
+/* NVIDIA's recipes give DeepSeek-V3, 61 layers and an MTP module on pp 16 and vpp 2, the layout
+ * Et*3|(tt|)*29m|L (Megatron-Bridge, recipes/deepseek). */
+static void head_and_modules_apart(void **state)
+{
+    (void)state;
+    static const char big[] =
+        "model: pangu_ultra_moe_718b\n"
+        "cluster: atlas_800t_a2\n"
+        "devices: 512\n"
+        "parallel: {tp: 8, pp: 16, vpp: 2, ep: 32, etp: 1, zero: 1, stages: balanced}\n"
+        "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 64}\n"
+        "schedule: {kind: interleaved}\n"
+        "recompute: {modules: [layer]}\n";
+    struct question question = four_layouts();
+    question.text = big;
+    question.changes[question.change_count - 2].values = NULL;
+    question.changes[question.change_count - 1].values = NULL;
+    question.changes[question.change_count - 3].values = "apart";
+    const struct search_answer *answer = ask_search(&question);
+    assert_accepted(&errors);
+    assert_int_equal(answer->layout_count, 1);
+    const struct search_layout *found = &answer->layouts[0];
+    assert_string_equal(found->choices[found->choice_count - 1],
+                        "parallel.stages={layout: \"Et*3|(t*2|)*29m*1|L\"}");
+    uint32_t layers = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        layers += found->layout->chunks[i].layer_count;
+    }
+    assert_int_equal(layers, 61);
+}
+
 static void what_fits_nowhere_is_refused(void **state)
 {
     (void)state;
     struct question question = {.text = tight, FEW_KEYS, .top = 1, .jobs = 1};
-    question.changes[7] = (struct search_change){"parallel.ep", "1"};
-    question.change_count = 8;
+    question.changes[11] = (struct search_change){"parallel.ep", "1"};
+    question.change_count = 12;
     assert_null(ask_search(&question));
     assert_refused(&errors, ERROR_does_not_fit, "legal layouts");
 }
@@ -215,6 +360,10 @@ int main(void)
         TEST(pruned_and_exhaustive_agree),
         TEST(workers_change_nothing),
         TEST(a_small_space_by_hand),
+        TEST(conditions_hold_for_every_layout),
+        TEST(objectives_of_the_user_rank),
+        TEST(a_cut_leaves_what_is_better),
+        TEST(head_and_modules_apart),
         TEST(what_fits_nowhere_is_refused),
         TEST(unknown_keys_and_values_are_refused),
     };
