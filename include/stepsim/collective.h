@@ -121,6 +121,18 @@ double collective_step_s(const struct collective_level_ask *ask, double bytes);
  * level is paid once (twice by the hierarchical all-to-all, which is two operations). */
 struct collective_cost collective_cost(const struct collective_ask *ask, bool explain);
 
+/* The same cost as the parts that run one after another, for network models. Their times add
+ * up to that of the cost, their bytes to its bytes. */
+#define COLLECTIVE_PHASES_MAX 16
+struct collective_phase {
+    double time_s;
+    uint32_t steps;          /* of equal length */
+    bool exchange;           /* reaches alltoall_efficiency instead of efficiency */
+    double sent_bytes[LEVELS_MAX]; /* per rank, by level; none in a launch */
+};
+uint32_t collective_phases(const struct collective_ask *ask,
+                           struct collective_phase phases[COLLECTIVE_PHASES_MAX]);
+
 /* "mesh+ring": the algorithms of a cost from the innermost level outwards. */
 void collective_algorithm_text(const struct collective_cost *cost, char *text, size_t size);
 

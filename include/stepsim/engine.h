@@ -25,6 +25,9 @@
  *  8. Jitter multiplies the duration of a compute op by 1 + jitter_ppm * z / 10^6, z
  *     being a bell-shaped number of mean 0 and variance 1 (the sum of four uniform
  *     ones, so within 3.5) drawn from (seed, true rank, stream, index); never below 0.
+ *  9. With a network model (programs.network, network.h) collectives, sends and copies last
+ *     as long as the model says, which may change while they run; transfers end before
+ *     anything else of their instant, and the model settles when the instant is over.
  */
 #ifndef STEPSIM_ENGINE_H
 #define STEPSIM_ENGINE_H

@@ -186,7 +186,7 @@ struct programs {
     /* Relative standard deviation of compute durations in millionths; 0: none. */
     int64_t jitter_ppm;
     uint64_t jitter_seed;
-    struct network_run *network;
+    const struct network_run *network;
 };
 
 /* Asserts the invariants above. Linear in the size of the programs. */

@@ -24,6 +24,26 @@ static void add_term(struct sum *sum, const char *name, double value, const char
         (struct cost_term){.name = name, .value = value, .unit = unit, .origin_key = origin_key};
 }
 
+/* ---- Phases ---- */
+
+static struct collective_phase *add_phase(struct sum *sum, double time_s, uint32_t steps)
+{
+    if (sum->phases == NULL)
+        return NULL;
+    ASSERT(sum->phase_count < COLLECTIVE_PHASES_MAX && steps > 0);
+    struct collective_phase *phase = &sum->phases[sum->phase_count++];
+    *phase = (struct collective_phase){.time_s = time_s, .steps = steps};
+    return phase;
+}
+
+/* Bytes of the cost, and of the phase `back` behind the newest one. */
+static void add_bytes(struct sum *sum, uint32_t back, uint32_t level, double bytes)
+{
+    sum->cost->sent_bytes[level] += bytes;
+    if (sum->phases != NULL)
+        sum->phases[sum->phase_count - 1 - back].sent_bytes[level] += bytes;
+}
+
 /* The longest launch of the levels of a tier: an operation is started once for all of them. */
 static void add_launch(struct sum *sum, const struct tier *tier)
 {
@@ -39,6 +59,7 @@ static void add_launch(struct sum *sum, const struct tier *tier)
     }
     sum->cost->time_s += longest_s;
     sum->cost->latency_s += longest_s;
+    add_phase(sum, longest_s, 1);
     add_term(sum, "launch", longest_s, "s", collective_level_key(slowest, LEVEL_LAUNCH));
 }
 
@@ -71,9 +92,46 @@ static void explain_links(struct sum *sum, uint32_t level, enum collective_kind 
     add_term(sum, "rate", rate, "bytes/s", NULL);
 }
 
+/* The halves of a two-level algorithm are two phases, the outer one first, unless both run at
+ * once. */
+static bool has_halves(const struct part *part)
+{
+    const bool at_once =
+        part->algorithm == &collective_pipeline || part->algorithm == &collective_deduplicated;
+    return part->algorithm->two_level && !at_once && part->ask.inner.ranks > 1 &&
+           part->ask.ranks > 1;
+}
+
+static void add_part_phases(struct sum *sum, const struct part *part)
+{
+    if (sum->phases == NULL)
+        return;
+    const double loops = collective_loops(&part->ask);
+    double outside_s = 0.0;
+    uint32_t outside_steps = 0;
+    if (has_halves(part)) {
+        struct collective_level_ask outside = part->ask;
+        outside.inner.ranks = 1;
+        const struct collective_level_cost cost = part->algorithm->cost(&outside);
+        outside_s = cost.time_s;
+        outside_steps = cost.steps;
+        add_phase(sum, outside_s, (uint32_t)(loops * outside_steps));
+    }
+    struct collective_phase *phase = add_phase(
+        sum, part->cost.time_s - outside_s, (uint32_t)(loops * (part->cost.steps - outside_steps)));
+    const enum collective_kind kind = sum->ask->kind;
+    const bool tokens =
+        kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL || kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED;
+    phase->exchange = kind == COLLECTIVE_ALL_TO_ALL ||
+                      (tokens && (outside_steps > 0 || !part->algorithm->two_level));
+    if (outside_steps > 0)
+        sum->phases[sum->phase_count - 2].exchange = kind == COLLECTIVE_ALL_TO_ALL;
+}
+
 /* Time, latency and terms of one part; the bytes are booked by the caller, who knows the level. */
 static void add_part(struct sum *sum, const struct part *part)
 {
+    add_part_phases(sum, part);
     struct collective_cost *cost = sum->cost;
     cost->time_s += part->cost.time_s;
     cost->latency_s += part->cost.latency_s;
@@ -94,7 +152,7 @@ static void add_part(struct sum *sum, const struct part *part)
 
 /* Bytes that a shard-wise pass through a tier sends, level by level: at each level what goes
  * to other domains there, in proportion to 1/below - 1/within. */
-static void book_bytes(struct sum *sum, const struct tier *tier, double sent_bytes)
+static void book_bytes(struct sum *sum, const struct tier *tier, uint32_t back, double sent_bytes)
 {
     const struct group_span *span = &sum->ask->span;
     const double within = (double)tier->below * tier->ranks;
@@ -102,7 +160,7 @@ static void book_bytes(struct sum *sum, const struct tier *tier, double sent_byt
     for (uint32_t level = tier->first; level <= tier->last; level++) {
         const double upper = level == tier->last ? within : collective_within(span, level);
         const double share = 1.0 / collective_below(span, level) - 1.0 / upper;
-        sum->cost->sent_bytes[level] += sent_bytes * share / whole;
+        add_bytes(sum, back, level, sent_bytes * share / whole);
     }
 }
 
@@ -125,7 +183,7 @@ static void add_tier(struct sum *sum, const struct tier *tier, const struct coll
     part.slowest = collective_fill_tier(sum->ask, tier, algorithm, sum->rules->flat, &part.ask);
     part.cost = algorithm->cost(&part.ask);
     add_part(sum, &part);
-    book_bytes(sum, tier, part.cost.sent_bytes);
+    book_bytes(sum, tier, 0, part.cost.sent_bytes);
 }
 
 static const struct collective *choose(const struct sum *sum, const struct tiers *tiers,
@@ -189,12 +247,13 @@ static void add_two_level(struct sum *sum, const struct collective *algorithm,
         for (uint32_t level = inner->first; level <= inner->last; level++)
             if (collective_uses(&ask->span, level))
                 sum->cost->level_algorithm[level] = algorithm->name;
-        book_bytes(sum, inner, part.cost.inner_sent_bytes / imbalance);
+        book_bytes(sum, inner, 0, part.cost.inner_sent_bytes / imbalance);
     }
     /* The hierarchical exchange gathers tokens, which no expert load changes. */
     const bool balanced_outside = ask->kind == COLLECTIVE_ALL_TO_ALL_HIERARCHICAL ||
                                   ask->kind == COLLECTIVE_ALL_TO_ALL_DEDUPLICATED;
-    book_bytes(sum, outer, part.cost.sent_bytes / (balanced_outside ? 1.0 : imbalance));
+    book_bytes(sum, outer, has_halves(&part) ? 1 : 0,
+               part.cost.sent_bytes / (balanced_outside ? 1.0 : imbalance));
 }
 
 /* ---- Flat over all levels ---- */
@@ -210,6 +269,7 @@ static void add_flat_exchange(struct sum *sum, const struct collective *algorith
         .tier = collective_tier(ask, 0, ask->span.outer_level),
     };
     struct collective_level_cost total = {0};
+    double sent_bytes[LEVELS_MAX] = {0};
     for (uint32_t level = 0; level <= ask->span.outer_level; level++) {
         if (!collective_uses(&ask->span, level))
             continue;
@@ -226,7 +286,7 @@ static void add_flat_exchange(struct sum *sum, const struct collective *algorith
         };
         collective_level_latency(ask, level, &level_ask.alpha_s, &level_ask.ramp_s);
         const struct collective_level_cost part = algorithm->cost(&level_ask);
-        sum->cost->sent_bytes[level] += part.sent_bytes / imbalance;
+        sent_bytes[level] = part.sent_bytes / imbalance;
         if (part.time_s >= slowest.cost.time_s) {
             slowest.slowest = level;
             slowest.ask = level_ask;
@@ -234,10 +294,13 @@ static void add_flat_exchange(struct sum *sum, const struct collective *algorith
         }
         total.time_s += part.time_s;
         total.latency_s += part.latency_s;
+        total.steps += part.steps;
     }
     if (algorithm->peers != 0)
         slowest.cost = total;
     add_part(sum, &slowest);
+    for (uint32_t level = 0; level <= ask->span.outer_level; level++)
+        add_bytes(sum, 0, level, sent_bytes[level]);
 }
 
 /* The tree's depth is that of the nodes, its chains are the ranks inside, its rate that of a ring
@@ -284,7 +347,7 @@ static void add_flat_gather(struct sum *sum, const struct tiers *tiers)
         }
     }
     add_part(sum, &part);
-    book_bytes(sum, &all, part.cost.sent_bytes);
+    book_bytes(sum, &all, 0, part.cost.sent_bytes);
 }
 
 /* ---- By kind ---- */
@@ -385,5 +448,5 @@ void collective_sum_send_recv(struct sum *sum)
     collective_level_latency(ask, level, &part.ask.alpha_s, &part.ask.ramp_s);
     part.cost = collective_send_recv.cost(&part.ask);
     add_part(sum, &part);
-    sum->cost->sent_bytes[level] += part.cost.sent_bytes;
+    add_bytes(sum, 0, level, part.cost.sent_bytes);
 }

@@ -44,7 +44,9 @@ static void check(const struct collective_ask *ask, const struct collective_cost
         ASSERT(isfinite(cost->sent_bytes[level]) && cost->sent_bytes[level] >= 0.0);
 }
 
-struct collective_cost collective_cost(const struct collective_ask *ask, bool explain)
+/* phases: NULL, or room for COLLECTIVE_PHASES_MAX. */
+static struct collective_cost run(const struct collective_ask *ask, bool explain,
+                                  struct collective_phase *phases, uint32_t *phase_count)
 {
     ASSERT(ask->kind < COLLECTIVE_KIND_COUNT);
     ASSERT(ask->bytes >= 0.0);
@@ -61,6 +63,7 @@ struct collective_cost collective_cost(const struct collective_ask *ask, bool ex
         .cost = &cost,
         .longest_s = -1.0,
         .explain = explain,
+        .phases = phases,
     };
     switch (ask->kind) {
     case COLLECTIVE_ALL_REDUCE:
@@ -82,7 +85,22 @@ struct collective_cost collective_cost(const struct collective_ask *ask, bool ex
         break;
     }
     check(ask, &cost);
+    *phase_count = sum.phase_count;
     return cost;
+}
+
+struct collective_cost collective_cost(const struct collective_ask *ask, bool explain)
+{
+    uint32_t phase_count = 0;
+    return run(ask, explain, NULL, &phase_count);
+}
+
+uint32_t collective_phases(const struct collective_ask *ask,
+                           struct collective_phase phases[COLLECTIVE_PHASES_MAX])
+{
+    uint32_t phase_count = 0;
+    run(ask, false, phases, &phase_count);
+    return phase_count;
 }
 
 void collective_algorithm_text(const struct collective_cost *cost, char *text, size_t size)

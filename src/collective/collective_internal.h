@@ -121,6 +121,8 @@ struct sum {
     struct collective_cost *cost;
     double longest_s; /* of the parts, for cost->algorithm */
     bool explain;
+    struct collective_phase *phases; /* NULL: not asked for */
+    uint32_t phase_count;
 };
 
 void collective_sum_gather(struct sum *sum); /* all-gather, reduce-scatter, all-reduce */

@@ -229,11 +229,10 @@ static const struct schema_choice mfu_attentions[] = {
     {"causal", "Half of that.", NULL},
 };
 
-#define SHARING "sharing of links is not simulated"
 static const struct schema_choice networks[] = {
     {"closed_form", "Formulas by algorithm and level; nothing contends.", NULL},
-    {"ports", "Every step of an algorithm; sending and receiving ports serialise.", SHARING},
-    {"fair_share", "Max-min sharing of every link that a transfer uses.", SHARING},
+    {"ports", "Every step of an algorithm; sending and receiving ports serialise.", NULL},
+    {"fair_share", "Max-min sharing of every link that a transfer uses.", NULL},
 };
 
 /* ---- Rows ---- */

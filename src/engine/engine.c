@@ -10,21 +10,36 @@
 #define ENGINE_CLOCK_RUNS
 #include "engine/no_malloc.h"
 
+/* INT64_MAX: nothing is left. */
+static sim_time next_time(const struct engine *engine)
+{
+    const sim_time queued = engine->queue->count > 0 ? queue_next_time(engine->queue) : INT64_MAX;
+    if (engine->live == NULL) {
+        return queued;
+    }
+    const sim_time transfer = engine->network->next(engine->live);
+    return transfer < queued ? transfer : queued;
+}
+
+static bool over_budget(const struct engine *engine)
+{
+    const uint64_t budget = engine->options->event_budget;
+    return budget != 0 && engine->events + engine->network_events > budget;
+}
+
 /* False when the event budget ran out. */
 static bool run_clock(struct engine *engine)
 {
-    const uint64_t budget = engine->options->event_budget;
     engine_run_instant(engine); /* everything that may start at 0 */
-    while (engine->queue->count > 0) {
-        if (budget != 0 && engine->events > budget) {
+    for (sim_time next = next_time(engine); next != INT64_MAX; next = next_time(engine)) {
+        if (over_budget(engine)) {
             return false;
         }
-        const sim_time next = queue_next_time(engine->queue);
         ASSERT(next > engine->now);
         engine->now = next;
         engine_run_instant(engine);
     }
-    return budget == 0 || engine->events <= budget;
+    return !over_budget(engine);
 }
 
 /* With every op done nothing may be left over. */
@@ -59,7 +74,7 @@ static const struct timeline *finish(struct engine *engine, struct arena *arena)
     timeline->ranks = engine->results;
     timeline->observed = engine->observed;
     timeline->observed_count = engine->observed_count;
-    timeline->events = engine->events;
+    timeline->events = engine->events + engine->network_events;
     timeline->stale_events = engine->stale_events;
     digest_timeline(timeline, engine->programs, arena);
     return timeline;
@@ -69,7 +84,6 @@ const struct timeline *engine_run(const struct programs *programs,
                                   const struct engine_options *options, struct arena *arena,
                                   const char **failure)
 {
-    ASSERT(programs->network == NULL);
     ASSERT(programs->contention_compute_ppm == 0 || programs->contention_compute_ppm >= 1000000);
     ASSERT(programs->jitter_ppm >= 0 && programs->jitter_ppm <= 1000000);
     struct engine *engine = engine_prepare(programs, options, arena);

@@ -18,6 +18,7 @@
 
 #include "stepsim/arena.h"
 #include "stepsim/engine.h"
+#include "stepsim/network.h"
 
 #include "engine/queue_internal.h"
 
@@ -103,6 +104,7 @@ struct engine_group {
     const uint32_t *members;
     uint16_t stream;
     uint16_t starts; /* some member has work to do at the start */
+    uint32_t priced; /* index of that duration, with a network model */
 };
 
 /* Memory of one rank. The level of an instant is known when the next change comes. */
@@ -158,9 +160,12 @@ struct engine {
     const uint32_t *observed_index; /* of each rank, into both */
     uint32_t observed_count;
     struct timeline *timeline;
+    const struct network *network; /* NULL: durations are final */
+    struct network_live *live;
+    uint32_t *transfers_done; /* slots, in the instant in which they end */
 
     sim_time now;
-    uint64_t events, stale_events;
+    uint64_t events, stale_events, network_events;
     uint64_t unread;       /* messages */
     uint32_t streams_left; /* rank streams with ops left */
     int64_t jitter_ppm;
@@ -218,6 +223,21 @@ static inline void engine_push(struct engine *engine, sim_time duration, uint32_
 /* prepare.c: everything that is allocated. */
 struct engine *engine_prepare(const struct programs *programs, const struct engine_options *options,
                               struct arena *arena);
+
+/* transfers.c: rule 9 of engine.h. The first two are false for what takes no time or is no
+ * transfer. */
+enum { TRANSFERS_OF_RANK = 3 };
+bool transfers_begin_group(struct engine *engine, uint32_t group);
+bool transfers_begin_own(struct engine *engine, uint32_t rank, uint32_t stream,
+                         const struct engine_op *op, sim_time duration);
+/* Those that end now, as slots in transfers_done. */
+uint32_t transfers_advance(struct engine *engine);
+struct transfer_end {
+    bool group;
+    uint32_t target; /* group or rank */
+    uint32_t stream; /* of a rank's op */
+};
+struct transfer_end transfers_end(const struct engine *engine, uint32_t slot);
 
 /* instant.c: all that happens at engine->now. */
 void engine_run_instant(struct engine *engine);

@@ -182,17 +182,6 @@ static inline void complete_due(struct engine *engine)
     }
 }
 
-/*
- * When a transfer that begins now will end. With a network model, this is where it
- * will be asked, once for all transfers of an instant; closed-form durations are final.
- */
-static inline sim_time transfer_duration(const struct engine *engine, sim_time closed_form)
-{
-    ASSERT_SLOW(engine->programs->network == NULL);
-    (void)engine;
-    return closed_form;
-}
-
 /* The part of a start that most ops do not have. */
 static void start_extras(struct engine *engine, uint32_t rank, uint32_t cursor,
                          const struct engine_op *op)
@@ -233,7 +222,9 @@ static void begin_group(struct engine *engine, uint32_t group)
             begin_op(engine, rank, cursor, engine_op_at(engine, rank, cursor));
         }
     }
-    engine_push(engine, transfer_duration(engine, state->duration), group, EVENT_GROUP);
+    if (engine->live == NULL || !transfers_begin_group(engine, group)) {
+        engine_push(engine, state->duration, group, EVENT_GROUP);
+    }
     state->arrived = 0;
     state->duration = 0;
     state->starts = 0;
@@ -267,6 +258,10 @@ static inline void arrive(struct engine *engine, uint32_t rank, const struct eng
     const uint32_t group = engine->sim_ranks[rank].group[op->peer];
     ASSERT(group < engine->programs->group_count);
     struct engine_group *state = &engine->groups[group];
+    if (engine->live != NULL && (duration > state->duration || state->arrived == 0 ||
+                                 (duration == state->duration && op->duration < state->priced))) {
+        state->priced = op->duration;
+    }
     state->duration = duration > state->duration ? duration : state->duration;
     if ((op->flags & (ENGINE_OP_START_EXTRAS | ENGINE_OP_COMPUTE_STREAM)) != 0 ||
         engine->ranks[rank].observed != 0) {
@@ -339,8 +334,9 @@ static inline void start_op(struct engine *engine, uint32_t rank, uint32_t strea
         slowed_compute_start(engine, rank, duration);
         return;
     }
-    if (op->kind == PROGRAM_OP_SEND) {
-        duration = transfer_duration(engine, duration);
+    if (engine->live != NULL && (op->kind == PROGRAM_OP_SEND || op->kind == PROGRAM_OP_COPY) &&
+        transfers_begin_own(engine, rank, stream, op, duration)) {
+        return;
     }
     engine_push(engine, duration, rank, stream);
 }
@@ -364,8 +360,26 @@ static inline void start_ready(struct engine *engine)
     engine->dirty_count = 0;
 }
 
+/* Transfers that a network model ends now. */
+static void complete_transfers(struct engine *engine)
+{
+    const uint32_t count = transfers_advance(engine);
+    shuffle_list(engine, engine->transfers_done, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct transfer_end end = transfers_end(engine, engine->transfers_done[i]);
+        if (end.group) {
+            complete_group(engine, end.target);
+        } else {
+            complete(engine, end.target, end.stream);
+        }
+    }
+}
+
 void engine_run_instant(struct engine *engine)
 {
+    if (engine->live != NULL) {
+        complete_transfers(engine);
+    }
     do {
         complete_due(engine);
         resolve(engine);
@@ -373,5 +387,8 @@ void engine_run_instant(struct engine *engine)
     } while (engine->met_count > 0 || engine->received_count > 0 || due_now(engine));
     if (engine->slowed != NULL) {
         slowed_compute_settle(engine);
+    }
+    if (engine->live != NULL) {
+        engine->network->settle(engine->live, engine->now);
     }
 }

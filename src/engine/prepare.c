@@ -288,6 +288,22 @@ static void prepare_observed(struct engine *engine, struct arena *arena)
     engine->observed_index = index;
 }
 
+static void prepare_network(struct engine *engine, struct arena *arena)
+{
+    const struct programs *programs = engine->programs;
+    if (programs->network == NULL || programs->network->model->create == NULL) {
+        return;
+    }
+    const uint32_t slots = programs->group_count + programs->rank_count * TRANSFERS_OF_RANK;
+    uint32_t *members_most = ARENA_ARRAY(arena, slots, uint32_t);
+    for (uint32_t i = 0; i < slots; i++) {
+        members_most[i] = i < programs->group_count ? programs->groups[i].member_count : 1;
+    }
+    engine->network = programs->network->model;
+    engine->live = engine->network->create(programs->network, members_most, slots, arena);
+    engine->transfers_done = ARENA_ARRAY(arena, slots, uint32_t);
+}
+
 struct engine *engine_prepare(const struct programs *programs, const struct engine_options *options,
                               struct arena *arena)
 {
@@ -305,6 +321,7 @@ struct engine *engine_prepare(const struct programs *programs, const struct engi
     prepare_groups(engine, arena);
     prepare_side_tables(engine, &used, arena);
     prepare_observed(engine, arena);
+    prepare_network(engine, arena);
     ASSERT(used.events < UINT32_MAX / 2);
     engine->received = ARENA_ARRAY(arena, used.events, uint32_t);
     engine->queue = event_queue_create(arena, (uint32_t)used.events, options->binary_heap);

@@ -113,7 +113,8 @@ static struct plan_builder *repriced_by(const struct plan_builder *builder,
     struct cluster_spec *spec = ARENA_NEW(builder->arena, struct cluster_spec);
     *cluster = *builder->ask->cluster;
     *spec = *cluster->spec;
-    for (uint32_t level = 0; level < LEVELS_MAX; level++)
+    /* Where links are resources, these are slow; the ranks still differ. */
+    for (uint32_t level = 0; level < LEVELS_MAX && !transfers_share(builder); level++)
         spec->levels[level].bytes_per_s *= factors->of_level[level];
     cluster->spec = spec;
     return plan_reprice(builder, cluster);

@@ -21,14 +21,19 @@ struct signature {
     uint32_t rank;
 };
 
+/* Groups of the layout, then domains of devices. */
+enum { DOMAINS_MAX = 16, GROUP_KINDS_MAX = GROUP_SLOT_COUNT + DOMAINS_MAX };
+
 struct refinement {
     const struct layout *layout;
-    uint32_t *colour;                     /* [world], dense */
-    uint32_t *group_of[GROUP_SLOT_COUNT]; /* [world]; NULL: groups of one */
-    uint64_t *sums;                       /* [groups of a slot] */
-    struct signature *signatures;         /* [world] */
-    uint32_t *number;                     /* [world]: of the run at its lowest rank */
-    uint32_t *members;                    /* [world] */
+    const uint32_t *domain_sizes;
+    uint32_t kind_count;                 /* of groups */
+    uint32_t *colour;                    /* [world], dense */
+    uint32_t *group_of[GROUP_KINDS_MAX]; /* [world]; NULL: groups of one */
+    uint64_t *sums;                      /* [groups of a slot] */
+    struct signature *signatures;        /* [world] */
+    uint32_t *number;                    /* [world]: of the run at its lowest rank */
+    uint32_t *members;                   /* [world] */
 };
 
 static uint32_t rank_beside(const struct layout *layout, uint32_t rank, uint32_t steps)
@@ -40,6 +45,29 @@ static uint32_t rank_beside(const struct layout *layout, uint32_t rank, uint32_t
 uint32_t partition_peer(const struct layout *layout, uint32_t rank, int peer)
 {
     return rank_beside(layout, rank, peer == PEER_NEXT ? 1 : layout->pp - 1);
+}
+
+static uint32_t group_count(const struct refinement *state, uint32_t kind)
+{
+    if (kind < GROUP_SLOT_COUNT)
+        return layout_group_count(state->layout, (enum group_slot)kind);
+    const uint32_t size = state->domain_sizes[kind - GROUP_SLOT_COUNT];
+    return (state->layout->world + size - 1) / size;
+}
+
+/* Writes the members, and returns how many. */
+static uint32_t find_group(const struct refinement *state, uint32_t kind, uint32_t group,
+                           uint32_t *members)
+{
+    if (kind < GROUP_SLOT_COUNT) {
+        layout_group_members(state->layout, (enum group_slot)kind, group, members);
+        return state->layout->spans[kind].size;
+    }
+    const uint32_t size = state->domain_sizes[kind - GROUP_SLOT_COUNT];
+    uint32_t count = 0;
+    for (uint32_t rank = group * size; count < size && rank < state->layout->world; rank++)
+        members[count++] = rank;
+    return count;
 }
 
 static void find_groups(struct refinement *state, struct arena *arena)
@@ -57,14 +85,21 @@ static void find_groups(struct refinement *state, struct arena *arena)
         for (uint32_t rank = 0; rank < layout->world; rank++)
             state->group_of[s][rank] = layout_group_of(layout, slot, rank);
     }
+    for (uint32_t kind = GROUP_SLOT_COUNT; kind < state->kind_count; kind++) {
+        const uint32_t count = group_count(state, kind);
+        most = count > most ? count : most;
+        state->group_of[kind] = ARENA_ARRAY(arena, layout->world, uint32_t);
+        for (uint32_t rank = 0; rank < layout->world; rank++)
+            state->group_of[kind][rank] = rank / state->domain_sizes[kind - GROUP_SLOT_COUNT];
+    }
     state->sums = ARENA_ARRAY(arena, most, uint64_t);
 }
 
 /* What the rank sees of one kind of group goes into its signature. */
-static void add_groups(struct refinement *state, int slot)
+static void add_groups(struct refinement *state, uint32_t slot)
 {
     const uint32_t *group_of = state->group_of[slot];
-    const uint32_t count = layout_group_count(state->layout, (enum group_slot)slot);
+    const uint32_t count = group_count(state, slot);
     for (uint32_t g = 0; g < count; g++)
         state->sums[g] = 0;
     for (uint32_t rank = 0; rank < state->layout->world; rank++) {
@@ -112,7 +147,7 @@ static uint32_t refine_once(struct refinement *state)
     const struct layout *layout = state->layout;
     for (uint32_t rank = 0; rank < layout->world; rank++)
         state->signatures[rank] = (struct signature){rng_mix(state->colour[rank], 2), rank};
-    for (int slot = 0; slot < GROUP_SLOT_COUNT; slot++) {
+    for (uint32_t slot = 0; slot < state->kind_count; slot++) {
         if (state->group_of[slot] != NULL)
             add_groups(state, slot);
     }
@@ -126,28 +161,28 @@ static uint32_t refine_once(struct refinement *state)
 
 /* ---- The exact check ---- */
 
-static void count_members(const struct refinement *state, enum group_slot slot, uint32_t group,
+static void count_members(const struct refinement *state, uint32_t kind, uint32_t group,
                           int32_t *counts, int32_t by)
 {
-    layout_group_members(state->layout, slot, group, state->members);
-    for (uint32_t i = 0; i < state->layout->spans[slot].size; i++)
+    const uint32_t size = find_group(state, kind, group, state->members);
+    for (uint32_t i = 0; i < size; i++)
         counts[state->colour[state->members[i]]] += by;
 }
 
 /* Every group has the members, by class, of the group of its first member's representative. */
 static void check_groups(const struct refinement *state, const struct partition *partition,
-                         enum group_slot slot, int32_t *counts)
+                         uint32_t kind, int32_t *counts)
 {
-    const uint32_t *group_of = state->group_of[slot];
-    const uint32_t size = state->layout->spans[slot].size;
-    for (uint32_t g = 0; g < layout_group_count(state->layout, slot); g++) {
-        layout_group_members(state->layout, slot, g, state->members);
+    const uint32_t *group_of = state->group_of[kind];
+    for (uint32_t g = 0; g < group_count(state, kind); g++) {
+        find_group(state, kind, g, state->members);
         const uint32_t first = partition->class_of[state->members[0]];
         const uint32_t like = group_of[partition->representative[first]];
         if (like == g)
             continue;
-        count_members(state, slot, like, counts, -1);
-        count_members(state, slot, g, counts, 1);
+        count_members(state, kind, like, counts, -1);
+        count_members(state, kind, g, counts, 1);
+        const uint32_t size = find_group(state, kind, g, state->members);
         for (uint32_t i = 0; i < size; i++)
             ASSERT(counts[partition->class_of[state->members[i]]] == 0);
     }
@@ -157,9 +192,9 @@ static void check_equitable(const struct refinement *state, const struct partiti
                             struct arena *arena)
 {
     int32_t *counts = ARENA_ARRAY(arena, partition->count, int32_t);
-    for (int slot = 0; slot < GROUP_SLOT_COUNT; slot++) {
-        if (state->group_of[slot] != NULL)
-            check_groups(state, partition, (enum group_slot)slot, counts);
+    for (uint32_t kind = 0; kind < state->kind_count; kind++) {
+        if (state->group_of[kind] != NULL)
+            check_groups(state, partition, kind, counts);
     }
     const struct layout *layout = state->layout;
     for (uint32_t rank = 0; rank < layout->world; rank++) {
@@ -185,10 +220,16 @@ static void find_members(struct partition *partition, uint32_t world, struct are
     }
 }
 
-void partition_build(const struct layout *layout, uint32_t *colours, struct arena *arena,
+void partition_build(const struct partition_ask *ask, struct arena *arena,
                      struct partition *partition)
 {
-    struct refinement state = {.layout = layout, .colour = colours};
+    const struct layout *layout = ask->layout;
+    uint32_t *colours = ask->colours;
+    ASSERT(ask->domain_count <= DOMAINS_MAX);
+    struct refinement state = {.layout = layout,
+                               .colour = colours,
+                               .domain_sizes = ask->domain_sizes,
+                               .kind_count = GROUP_SLOT_COUNT + ask->domain_count};
     state.signatures = ARENA_ARRAY(arena, layout->world, struct signature);
     state.number = ARENA_ARRAY(arena, layout->world, uint32_t);
     state.members = ARENA_ARRAY(arena, layout->world, uint32_t);

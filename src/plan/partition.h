@@ -23,8 +23,15 @@ struct partition {
     uint32_t *rank_count;     /* [count] */
 };
 
-/* colours: [world], any numbers; becomes class_of. A few passes over world x group kinds. */
-void partition_build(const struct layout *layout, uint32_t *colours, struct arena *arena,
+/* A few passes over world x group kinds. */
+struct partition_ask {
+    const struct layout *layout;
+    uint32_t *colours; /* [world], any numbers; becomes class_of */
+    /* Ranks k*size .. (k+1)*size - 1 share something, for each of these sizes. */
+    const uint32_t *domain_sizes;
+    uint32_t domain_count;
+};
+void partition_build(const struct partition_ask *ask, struct arena *arena,
                      struct partition *partition);
 
 /* What partition_build() finds when colours are the stages, without looking at every rank. */

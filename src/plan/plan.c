@@ -13,8 +13,8 @@ double plan_compute_s(const struct plan_builder *builder, const struct compute_a
     return compute_cost(ask, builder->ask->cluster->device, false).time_s * builder->compute_scale;
 }
 
-struct collective_cost plan_collective(const struct plan_builder *builder,
-                                       const struct collective_ask *ask)
+struct collective_ask plan_collective_whole(const struct plan_builder *builder,
+                                            const struct collective_ask *ask)
 {
     struct collective_ask whole = *ask;
     const struct collectives_spec *spec = &builder->ask->graph->scenario->collectives;
@@ -22,6 +22,13 @@ struct collective_cost plan_collective(const struct plan_builder *builder,
     whole.buffer_bytes = spec->buffer_bytes;
     whole.algorithm_intra = spec->intra_algorithm;
     whole.algorithm_inter = spec->inter_algorithm;
+    return whole;
+}
+
+struct collective_cost plan_collective(const struct plan_builder *builder,
+                                       const struct collective_ask *ask)
+{
+    const struct collective_ask whole = plan_collective_whole(builder, ask);
     return collective_cost(&whole, builder->explain);
 }
 
@@ -43,14 +50,20 @@ struct collective_ask plan_collective_ask(const struct plan_builder *builder, co
     return ask;
 }
 
+struct collective_ask plan_group_ask(const struct plan_builder *builder, enum collective_kind kind,
+                                     enum group_slot slot, double bytes)
+{
+    return (struct collective_ask){.kind = kind,
+                                   .bytes = bytes,
+                                   .imbalance = 1.0,
+                                   .span = builder->ask->graph->layout->spans[slot]};
+}
+
 struct collective_cost plan_group_collective(const struct plan_builder *builder,
                                              enum collective_kind kind, enum group_slot slot,
                                              double bytes)
 {
-    const struct collective_ask ask = {.kind = kind,
-                                       .bytes = bytes,
-                                       .imbalance = 1.0,
-                                       .span = builder->ask->graph->layout->spans[slot]};
+    const struct collective_ask ask = plan_group_ask(builder, kind, slot, bytes);
     return plan_collective(builder, &ask);
 }
 
@@ -73,6 +86,7 @@ void plan_price_send(struct plan_builder *builder)
     for (int peer = 0; peer < RANK_PEERS_MAX; peer++) {
         builder->send_duration[peer] = cost_table_duration(
             &builder->costs, sim_time_from_seconds(cost.time_s), builder->arena);
+        transfers_note(builder, builder->send_duration[peer], &ask);
     }
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->send_bytes += cost.sent_bytes[level];
@@ -143,6 +157,7 @@ static struct plan_builder *builder_create(const struct plan_ask *ask, struct ar
     builder->own_ask = *ask;
     builder->ask = &builder->own_ask;
     builder->arena = arena;
+    transfers_start(builder);
     builder->compute_scale = plan_growth(ask);
     builder->sent_bytes = ARENA_ARRAY(arena, (size_t)layout->pp * CAUSE_COUNT, double);
     builder->hardware_flop = ARENA_ARRAY(arena, layout->pp, double);
@@ -197,6 +212,7 @@ const struct plan *programs_build(const struct plan_ask *ask, struct arena *aren
     programs->jitter_ppm = (int64_t)llround(ask->graph->scenario->noise.kernel_jitter * 1e6);
     programs->jitter_seed = ask->graph->scenario->seed;
     sim_ranks_build(builder, memory, programs);
+    programs->network = transfers_finish(builder, programs);
     struct plan *plan = ARENA_NEW(arena, struct plan);
     plan->programs = programs;
     plan->sent_bytes = builder->sent_bytes;

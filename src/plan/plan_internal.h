@@ -156,6 +156,7 @@ struct plan_builder {
     struct plan_builder **repriced; /* one for each set of slow links that a rank has */
     struct partition partition;
     struct later_step later[PLAN_LATER_MAX];
+    struct transfers *transfers; /* NULL: the network needs no model (transfers.c) */
     double compute_scale;      /* growth with the number of devices */
     bool explain;              /* costs of collectives carry their terms */
     uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
@@ -185,6 +186,24 @@ struct pass_deltas {
 struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_ops *block,
                                bool recompute, enum template_kind which, double rows_ratio);
 
+/* ---- Transfers (transfers.c); nothing happens without a network model ---- */
+
+/* Chooses the model; what transfers take alone may be priced on another cluster from here on. */
+void transfers_start(struct plan_builder *builder);
+/* Are links shared by resources, so that durations know nothing of it? */
+bool transfers_share(const struct plan_builder *builder);
+/* Sizes of the domains whose ranks share something; their number. */
+uint32_t transfers_domains(const struct plan_builder *builder, uint32_t sizes[]);
+/* A duration is that of a collective or message, of a copy to or from the host, or of a transfer
+ * like another one. */
+void transfers_note(struct plan_builder *builder, uint32_t duration,
+                    const struct collective_ask *ask);
+void transfers_note_copy(struct plan_builder *builder, uint32_t duration);
+void transfers_like(struct plan_builder *builder, uint32_t duration, uint32_t like);
+/* When all ranks are known. */
+const struct network_run *transfers_finish(struct plan_builder *builder,
+                                           const struct programs *programs);
+
 /* ---- Unequal loads (rows.c) ---- */
 
 /* Notes that the op under construction has a part that depends on rows. */
@@ -206,10 +225,15 @@ void rows_fill(const struct plan_builder *builder, uint32_t position, sim_time *
 
 /* Seconds of one op or collective with this scenario's settings. */
 double plan_compute_s(const struct plan_builder *builder, const struct compute_ask *ask);
+/* With the cluster and the settings of the scenario. */
+struct collective_ask plan_collective_whole(const struct plan_builder *builder,
+                                            const struct collective_ask *ask);
 struct collective_cost plan_collective(const struct plan_builder *builder,
                                        const struct collective_ask *ask);
 struct collective_ask plan_collective_ask(const struct plan_builder *builder, const struct op *op);
 /* A collective of a whole tensor over one group, outside blocks. */
+struct collective_ask plan_group_ask(const struct plan_builder *builder, enum collective_kind kind,
+                                     enum group_slot slot, double bytes);
 struct collective_cost plan_group_collective(const struct plan_builder *builder,
                                              enum collective_kind kind, enum group_slot slot,
                                              double bytes);

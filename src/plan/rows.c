@@ -44,6 +44,7 @@ static uint32_t new_duration(struct plan_builder *builder, const struct template
         grown(builder->rows_durations, builder->rows_duration_count,
               &builder->rows_duration_capacity, sizeof *builder->rows_durations, builder->arena);
     const uint32_t index = cost_table_duration(&builder->costs, 0, builder->arena);
+    transfers_like(builder, index, op->duration);
     builder->rows_durations[builder->rows_duration_count++] =
         (struct rows_duration){.duration = index,
                                .layer = (uint32_t)layer,
@@ -207,6 +208,8 @@ uint32_t rows_move(struct plan_builder *builder, const struct rows_move *move)
     struct rows_move *entry = &builder->moves[builder->move_count++];
     *entry = *move;
     entry->duration = cost_table_duration(&builder->costs, 0, builder->arena);
+    const struct collective_ask ask = plan_group_ask(builder, move->kind, move->slot, move->bytes);
+    transfers_note(builder, entry->duration, &ask);
     return entry->duration;
 }
 

@@ -9,6 +9,8 @@
  */
 #include "plan_internal.h"
 
+#include "stepsim/network.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,18 +36,25 @@ static uint32_t class_of(const struct plan_builder *builder, uint32_t rank)
 static void find_classes(struct plan_builder *builder)
 {
     const struct layout *layout = builder->ask->graph->layout;
-    if (!class_tables_differ(builder)) {
+    const bool tables = class_tables_differ(builder);
+    uint32_t domain_sizes[NETWORK_KINDS_MAX];
+    const uint32_t domain_count = transfers_domains(builder, domain_sizes);
+    if (!tables && domain_count == 0) {
         partition_by_stage(layout, builder->arena, &builder->partition);
         builder->table_of = NULL;
         return;
     }
-    builder->table_of = class_tables_assign(builder);
+    builder->table_of = tables ? class_tables_assign(builder) : NULL;
     uint32_t *colours = ARENA_ARRAY(builder->arena, layout->world, uint32_t);
     for (uint32_t rank = 0; rank < layout->world; rank++) {
         const uint32_t stage = layout_coordinates(layout, rank).pp;
-        colours[rank] = stage * builder->table_count + builder->table_of[rank];
+        colours[rank] = tables ? stage * builder->table_count + builder->table_of[rank] : stage;
     }
-    partition_build(layout, colours, builder->arena, &builder->partition);
+    const struct partition_ask ask = {.layout = layout,
+                                      .colours = colours,
+                                      .domain_sizes = domain_sizes,
+                                      .domain_count = domain_count};
+    partition_build(&ask, builder->arena, &builder->partition);
 }
 
 void sim_ranks_classes(struct plan_builder *builder, const struct stage_memory *memory,

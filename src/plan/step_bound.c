@@ -269,9 +269,7 @@ static bool depart(struct bound *bound, const struct crossing *at, sim_time end)
     }
     const uint32_t to = at->direction == FORWARD ? k + 1 : k - 1;
     const bool crosses = layout_stage_of(layout, to) != at->stage;
-    const sim_time send = bound->communication && crosses
-                              ? send_ps(bound)
-                              : 0;
+    const sim_time send = bound->communication && crosses ? send_ps(bound) : 0;
     ready[to] = end + send;
     return crosses;
 }
@@ -309,10 +307,7 @@ static bool play_alone(struct bound *bound, const struct crossing *at, enum temp
     }
     const bool blocks = sent && !bound->builder->ask->graph->scenario->schedule.p2p_overlapped;
     bound->stage_done[at->stage] = end;
-    bound->stage_free[at->stage] =
-        end + (blocks && bound->communication
-                   ? send_ps(bound)
-                   : 0);
+    bound->stage_free[at->stage] = end + (blocks && bound->communication ? send_ps(bound) : 0);
     raise_peak(bound, at->stage, bound->alive[at->stage] + chunk->memory[which].peak);
     bound->alive[at->stage] += chunk->memory[which].net;
     return true;

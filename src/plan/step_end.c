@@ -42,8 +42,9 @@ static uint32_t add_collective(struct program_writer *writer, const struct reduc
     if (reduction->bytes <= 0.0 || builder->ask->graph->layout->spans[reduction->slot].size < 2) {
         return NO_INDEX;
     }
-    const struct collective_cost cost =
-        plan_group_collective(builder, reduction->kind, reduction->slot, reduction->bytes);
+    const struct collective_ask ask =
+        plan_group_ask(builder, reduction->kind, reduction->slot, reduction->bytes);
+    const struct collective_cost cost = plan_collective(builder, &ask);
     const double factor =
         reduction->overlapped ? builder->ask->cluster->device->contention_comm : 1.0;
     const bool experts = reduction->slot == GROUP_EP; /* whose collectives have a stream */
@@ -57,6 +58,7 @@ static uint32_t add_collective(struct program_writer *writer, const struct reduc
                    &builder->costs, sim_time_from_seconds(cost.time_s * factor), builder->arena)},
         .name = reduction->name,
         .pass = 'O'};
+    transfers_note(builder, draft.op.duration, &ask);
     draft_wait(&draft, STREAM_COMPUTE, program_writer_last(writer, STREAM_COMPUTE));
     for (int level = 0; level < LEVELS_MAX; level++) {
         builder->sent_bytes[writer->stage * CAUSE_COUNT + CAUSE_DP] += cost.sent_bytes[level];

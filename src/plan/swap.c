@@ -22,6 +22,9 @@ static double link_bytes_per_s(const struct plan_builder *builder, enum stream d
     const struct device_spec *device = builder->ask->cluster->device;
     const double own =
         direction == STREAM_COPY_OUT ? device->host_down_bytes_per_s : device->host_up_bytes_per_s;
+    if (transfers_share(builder)) {
+        return own;
+    }
     return fmin(own, spec->host_bytes_per_s / (double)spec->devices_per_node);
 }
 
@@ -46,6 +49,7 @@ static uint32_t add_copy(struct program_writer *writer, const struct copy *copy)
                                                builder->arena)},
         .name = copy->name,
         .pass = out ? 'F' : 'B'};
+    transfers_note_copy(builder, draft.op.duration);
     const uint32_t delta =
         cost_table_delta(&builder->costs, out ? -copy->bytes : copy->bytes, builder->arena);
     draft.op.delta_start = out ? 0 : delta;

@@ -127,6 +127,7 @@ static void add_fused_rest(struct template_writer *writer, const struct op *coll
         .name = collective->name,
     };
     add_wait(op, matmul);
+    transfers_note(builder, op->duration, &ask);
     writer->comm_s += rest;
     for (int level = 0; level < LEVELS_MAX; level++) {
         writer->template->sent_bytes[op->cause] += cost.sent_bytes[level];
@@ -235,9 +236,11 @@ static void write_collective(struct template_writer *writer, uint32_t index)
         .duration = priced(builder, seconds),
         .name = op->name,
     };
+    transfers_note(builder, out->duration, &ask);
     out->duration_paired = out->duration;
     if (builder->ask->schedule->overlaps && op->stream == STREAM_EP && !overlapped) {
         out->duration_paired = priced(builder, contended_s);
+        transfers_like(builder, out->duration_paired, out->duration);
     }
     if (op->group == GROUP_EP && op->stream == STREAM_EP) {
         const double contention = builder->ask->cluster->device->contention_comm;

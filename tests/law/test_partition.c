@@ -32,9 +32,14 @@ static const char *const modules[] = {"[]",         "[norm]",       "[norm, perm
                                       "[layer]",    "[expert_mlp]", "[attention_core, activation]",
                                       "[moe_layer]"};
 
+#define NETWORK_COUNT 3
+static const char *const networks[NETWORK_COUNT] = {"closed_form", "ports", "fair_share"};
+
 struct job {
     char text[2048];
     const char *schedule;
+    uint32_t network;
+    bool crowded; /* nodes share uplinks and a narrow host link */
     bool loads, independent, slow, links;
 };
 
@@ -80,6 +85,8 @@ static struct job draw_job(uint64_t seed)
                  "0.1}]",
                  (unsigned)rng_below(&rng, world / 2),
                  (unsigned)(world / 2 + rng_below(&rng, world / 2)));
+    job.network = (uint32_t)rng_below(&rng, NETWORK_COUNT);
+    job.crowded = rng_below(&rng, 2) == 0;
     job.loads = rng_below(&rng, 2) == 0;
     job.independent = rng_below(&rng, 3) == 0;
     const int length = snprintf(
@@ -96,13 +103,15 @@ static struct job draw_job(uint64_t seed)
         "recompute: {modules: %s}\n"
         "swap: {optimizer: %s}\n"
         "overlap: {grad_reduce: %s, param_gather: %s}\n"
-        "noise: {slow_ranks: %s, slow_links: %s}\n",
+        "noise: {slow_ranks: %s, slow_links: %s}\n"
+        "network: %s\n",
         cluster, world, tp, word(&rng, "true", "false"), pp, vpp, PICK(&rng, experts),
         pairs ? 1 : PICK(&rng, powers), cp, (unsigned)rng_below(&rng, pairs ? 3 : 4),
         PICK(&rng, orders), dp * pp * 2, job.schedule, word(&rng, "overlapped", "blocking"),
         gathers ? "allgather" : "alltoall", gathers ? "flat" : word(&rng, "flat", "hierarchical"),
         word(&rng, "true", "false"), PICK(&rng, modules), word(&rng, "false", "true"),
-        word(&rng, "true", "false"), word(&rng, "true", "false"), slow, links);
+        word(&rng, "true", "false"), word(&rng, "true", "false"), slow, links,
+        networks[job.network]);
     assert_true(length > 0 && (size_t)length < sizeof job.text);
     return job;
 }
@@ -166,6 +175,7 @@ static bool ranks_agree(const struct played *folded, const struct played *full)
 struct tally {
     uint32_t jobs, folding; /* of these, how many had fewer classes than ranks */
     uint32_t of_schedule[SCHEDULE_COUNT];
+    uint32_t of_network[NETWORK_COUNT], crowded;
     uint32_t loads, independent, slow, links;
 };
 
@@ -175,7 +185,15 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     struct arena *arena = arena_create("test");
     struct error_list errors;
     error_list_init(&errors, arena);
-    const struct scenario_source source = {.text = job.text, .text_name = "job", .cache = cache};
+    /* Level 1 is what joins the nodes of an A2 cluster, and the dies of a node of CloudMatrix. */
+    const struct scenario_override overrides[] = {{"cluster.levels.1.oversubscription", "2.5"},
+                                                  {"cluster.levels.1.nics", "4"},
+                                                  {"cluster.host_bandwidth", "100 GB/s"}};
+    const struct scenario_source source = {.text = job.text,
+                                           .text_name = "job",
+                                           .cache = cache,
+                                           .overrides = overrides,
+                                           .override_count = job.crowded ? 3 : 0};
     const struct scenario *scenario = scenario_load(&source, arena, &errors);
     struct run run = {0};
     const struct run_options options = {.steps = 1};
@@ -203,6 +221,8 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     tally->jobs++;
     tally->folding += folded.programs->rank_count < full.programs->rank_count;
     tally->of_schedule[seed % SCHEDULE_COUNT]++;
+    tally->of_network[job.network]++;
+    tally->crowded += job.crowded && strcmp(networks[job.network], "fair_share") == 0;
     tally->loads += job.loads;
     tally->independent += job.loads && job.independent;
     tally->slow += job.slow;
@@ -235,6 +255,12 @@ static void folded_equals_full(void **state)
     assert_true(tally.folding >= JOBS_WANTED / 2);
     for (size_t i = 0; i < SCHEDULE_COUNT; i++)
         print_message("%s: %u\n", schedules[i], tally.of_schedule[i]);
+    for (size_t i = 0; i < NETWORK_COUNT; i++) {
+        print_message("%s: %u\n", networks[i], tally.of_network[i]);
+        assert_true(tally.of_network[i] >= JOBS_WANTED / 5);
+    }
+    print_message("with crowded links: %u\n", tally.crowded);
+    assert_true(tally.crowded >= JOBS_WANTED / 10);
     assert_true(tally.slow >= 50 && tally.loads >= 50 && tally.independent >= 10);
     assert_true(tally.links >= 30);
 }
