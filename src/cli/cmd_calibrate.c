@@ -153,9 +153,9 @@ const struct command command_calibrate = {
         "configs/calibration.yaml, and prints the residuals. Kernel, link and collective "
         "constants\n"
         "stay as they were measured. No factor belongs to a row or a model.",
-    .examples = "stepsim calibrate tests/data/measurements.csv tests/data/ascend-runs.csv\n"
+    .examples = "stepsim calibrate tests/data/measurements.csv\n"
                 "stepsim calibrate tests/data/measurements.csv --type hopper --halves 12\n"
-                "stepsim calibrate tests/data/measurements.csv tests/data/ascend-runs.csv --write",
+                "stepsim calibrate tests/data/measurements.csv --write",
     .options = option_rows,
     .values_size = sizeof(struct calibrate_values),
     .arguments_min = 1,

@@ -293,7 +293,7 @@ static struct layer_sum place_loads(struct routing *routing, uint32_t layer, con
     const uint32_t *position_of = routing->placement[layer].position_of;
     struct layer_sum sum = {0};
     double shared = 0.0;
-    const bool even = routing->positions == 1;
+    const bool even = spec->policy == POLICY_DROP_AND_PAD;
     for (uint32_t p = 0; p < routing->ep && !even; p++)
         routing->rows[at + p] = 0.0;
     for (uint32_t e = 0; e < experts; e++) {

@@ -68,6 +68,17 @@ static void perfect_balance_has_the_balanced_digest(void **state)
     assert_close(plain.report.load_max_over_mean, 1.0, 1e-15);
 }
 
+/* Without expert parallelism every rank holds all experts and their rows add up to the mean. */
+static void one_rank_has_all_rows(void **state)
+{
+    (void)state;
+    const char *const ep = "parallel.ep";
+    const struct outcome plain = SIMULATE(1, ep, "1");
+    const struct outcome skewed = SIMULATE(1, ep, "1", LOAD("zipf, s: 0.7"));
+    assert_close(skewed.step_s[0], plain.step_s[0], 1e-12);
+    assert_close(skewed.report.load_max_over_mean, 1.0, 1e-15);
+}
+
 static void more_skew_is_never_faster(void **state)
 {
     (void)state;
@@ -218,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(perfect_balance_has_the_balanced_digest),
+        cmocka_unit_test(one_rank_has_all_rows),
         cmocka_unit_test(more_skew_is_never_faster),
         cmocka_unit_test(imbalance_is_what_balance_removes),
         cmocka_unit_test(dropped_share_is_the_direct_one),
