@@ -46,7 +46,6 @@ static double rank_share(const char *id, const struct search_change *changes, ui
                                    .changes = all,
                                    .change_count = all_count,
                                    .top = 100000,
-                                   .exhaustive = true,
                                    .jobs = 2};
     const struct search_answer *answer = search_run(&ask, arena, &errors);
     assert_non_null(answer);
