@@ -123,17 +123,20 @@ static const struct schema_choice policies[] = {
 static const struct schema_choice loads[] = {
     {"balanced", "Every expert receives the same number of tokens.", NULL},
     {"zipf", "Load of the i-th expert falls as i^-s; each layer has its own order.", NULL},
-    {"dirichlet", "Loads drawn from a Dirichlet distribution with parameter alpha.", NULL},
-    {"histogram", "Loads read from a file of tokens per layer and expert.", NULL},
+    {"dirichlet", "Loads drawn from a Dirichlet distribution; small alpha is uneven.", NULL},
+    {"histogram", "Tokens per layer and expert are read from `file`.", NULL},
     {"hot_experts", "`hot` experts of each layer receive max_over_mean times the mean each.", NULL},
     {"hot_rank", "All experts of one rank, the same in every layer, receive max_over_mean times "
-                 "the mean: the load of the heaviest rank is stated directly.", NULL},
-    {"spread_heat", "Like hot_experts, each hot expert on a rank of its own.", NULL},
+                 "the mean: states the load of the heaviest rank.", NULL},
+    {"spread_heat", "Like hot_experts (`hot`, max_over_mean), each hot expert on a rank of its "
+                    "own.", NULL},
     {"ragged_source", "Experts are balanced; one source rank sends max_over_mean times the mean "
                       "tokens, the others share the rest.", NULL},
-    {"empty_rank", "The experts of one rank receive nothing, the others share it.", NULL},
-    {"rotating_hotspot", "Like hot_rank; every `period` steps the next rank is hot.", NULL},
-    {"burst", "Balanced, but every `period`-th step is a hot_rank step.", NULL},
+    {"empty_rank", "The experts of one rank receive nothing, the others share it; no parameter.",
+     NULL},
+    {"rotating_hotspot", "Like hot_rank (max_over_mean); every `period` steps the next rank is "
+                         "hot.", NULL},
+    {"burst", "Balanced, but every `period`-th step is a hot_rank step (max_over_mean).", NULL},
 };
 #define LOAD_ZIPF      (1u << 1)
 #define LOAD_DIRICHLET (1u << 2)

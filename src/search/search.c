@@ -339,6 +339,7 @@ static int by_candidate(const void *a, const void *b)
 /* One round of a search within a limit of memory. */
 struct round {
     double limit_bytes, threshold;
+    double cut; /* what scores above it is not wanted */
     uint64_t next; /* the first candidate that is not in the heap */
 };
 
@@ -404,7 +405,8 @@ static void simulate(struct hunt *hunt, const struct round *round, struct rankin
     run_batch(hunt, 1, simulate_one);
     for (uint32_t i = 0; i < taken_count; i++) {
         const struct candidate *candidate = &hunt->candidates[taken[i]];
-        if (candidate->holds && candidate->figures.peak_bytes <= round->limit_bytes) {
+        if (candidate->holds && candidate->score <= round->cut &&
+            candidate->figures.peak_bytes <= round->limit_bytes) {
             rank(ranking, candidate, top);
         }
     }
@@ -414,9 +416,9 @@ static void simulate(struct hunt *hunt, const struct round *round, struct rankin
 struct ranking hunt_best_within(struct hunt *hunt, double limit_bytes, uint32_t top)
 {
     struct ranking ranking = {.best = ARENA_ARRAY(hunt->arena, top + 1, const struct candidate *)};
-    struct round round = {.limit_bytes = limit_bytes};
     const bool prune = !hunt->ask->exhaustive;
     const double cut = hunt->ask->score_cut > 0.0 ? hunt->ask->score_cut : (double)INFINITY;
+    struct round round = {.limit_bytes = limit_bytes, .cut = cut};
     hunt->heap_count = 0;
     for (;;) {
         const double worst = ranking.count == top ? ranking.best[top - 1]->score : cut;

@@ -161,7 +161,7 @@ static const char *const any_placement[] = {"static",
                                             "{kind: dynamic, every: 2, predict: window, window: 2}",
                                             "{kind: replicate_hot, hot: 3}"};
 
-/* Loads, policies, placements and slow ranks as they come. */
+/* Loads, policies, placements, slow ranks and links, networks as they come. */
 static struct ask random_ask(uint64_t seed)
 {
     struct rng rng = rng_stream(seed, 0);
@@ -174,6 +174,10 @@ static struct ask random_ask(uint64_t seed)
     set(&ask, "moe.placement", any_placement[rng_below(&rng, 6)]);
     if (rng_below(&rng, 3) == 0)
         set(&ask, "noise.slow_ranks", "[{rank: 5, factor: 1.3}]");
+    if (rng_below(&rng, 3) == 0)
+        set(&ask, "noise.slow_links", "[{level: cluster, rank: 9, factor: 0.5}]");
+    static const char *const networks[] = {"closed_form", "ports", "fair_share"};
+    set(&ask, "network", networks[rng_below(&rng, 3)]);
     if (rng_below(&rng, 2) == 0) {
         set(&ask, "schedule.kind", "overlapped_1f1b");
         set(&ask, "parallel.vpp", "2");

@@ -76,16 +76,16 @@ static const struct search_answer *ask_search(const struct question *question)
 }
 
 #define FEW_KEYS                                                                                   \
-    .changes = {{"schedule.kind", "1f1b,interleaved,zb_v,overlapped_1f1b"},                        \
+    .changes = {{"schedule.kind", "interleaved,zb_v,overlapped_1f1b"},                             \
                 {"moe.dispatcher", NULL},                                                          \
                 {"moe.exchange", NULL},                                                            \
                 {"parallel.etp", NULL},                                                            \
                 {"parallel.vpp", "1,2"},                                                           \
                 {"training.micro_batch_size", "1,2"},                                              \
-                {"parallel.zero", "1,2"},                                                          \
+                {"parallel.zero", "1"},                                                            \
                 {"swap.optimizer", NULL},                                                          \
                 {"swap.activations", NULL},                                                        \
-                {"recompute.modules", "[],[norm, activation],[layer]"},                            \
+                {"recompute.modules", "[],[layer]"},                                               \
                 {"parallel.pp", "2,4"}},                                                           \
     .change_count = 11
 
