@@ -17,15 +17,20 @@
 #define SCENARIO STEPSIM_CONFIG_DIR "/../sims/pangu_ultra_moe_6k/sim.yaml"
 
 static const struct scale_case {
-    const char *devices, *global_batch, *slow_ranks;
+    const char *devices, *global_batch, *slow_ranks, *network;
     bool ranks_all;
 } cases[] = {
-    {"6144", "3072", "[]", false},
-    {"6144", "3072", "[{rank: 17, factor: 1.2}]", false},
-    {"98304", "49152", "[]", false},
-    {"98304", "49152", "[{rank: 17, factor: 1.2}]", false},
-    {"6144", "3072", "[]", true},
-    {"98304", "49152", "[]", true},
+    {"6144", "3072", "[]", "closed_form", false},
+    {"6144", "3072", "[]", "ports", false},
+    {"6144", "3072", "[]", "fair_share", false},
+    {"6144", "3072", "[{rank: 17, factor: 1.2}]", "closed_form", false},
+    {"6144", "3072", "[{rank: 17, factor: 1.2}]", "fair_share", false},
+    {"98304", "49152", "[]", "closed_form", false},
+    {"98304", "49152", "[{rank: 17, factor: 1.2}]", "closed_form", false},
+    {"6144", "3072", "[]", "closed_form", true},
+    {"6144", "3072", "[]", "ports", true},
+    {"6144", "3072", "[]", "fair_share", true},
+    {"98304", "49152", "[]", "closed_form", true},
 };
 
 static void run_case(const struct scale_case *c)
@@ -35,11 +40,12 @@ static void run_case(const struct scale_case *c)
     error_list_init(&errors, arena);
     const struct scenario_override overrides[] = {{"devices", c->devices},
                                                   {"training.global_batch_size", c->global_batch},
-                                                  {"noise.slow_ranks", c->slow_ranks}};
+                                                  {"noise.slow_ranks", c->slow_ranks},
+                                                  {"network", c->network}};
     const struct scenario_source source = {.path = SCENARIO,
                                            .config_dir = STEPSIM_CONFIG_DIR,
                                            .overrides = overrides,
-                                           .override_count = 3};
+                                           .override_count = 4};
     const double wall_s = bench_now_s();
     const double cpu_s = bench_cpu_s();
     const struct scenario *scenario = scenario_load(&source, arena, &errors);
@@ -51,8 +57,8 @@ static void run_case(const struct scale_case *c)
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    printf("| %s | %s | %s | %u | %u | %.2f M | %.3f s | %.3f s | %ld MiB |\n", c->devices,
-           c->ranks_all ? "all" : "folded", c->slow_ranks[1] == ']' ? "none" : "one",
+    printf("| %s | %s | %s | %s | %u | %u | %.2f M | %.3f s | %.3f s | %ld MiB |\n", c->devices,
+           c->network, c->ranks_all ? "all" : "folded", c->slow_ranks[1] == ']' ? "none" : "one",
            run.report->classes, run.report->simulated_ranks, (double)run.report->events * 1e-6,
            bench_cpu_s() - cpu_s, bench_now_s() - wall_s, usage.ru_maxrss / 1024);
     fflush(stdout);
@@ -61,9 +67,10 @@ static void run_case(const struct scale_case *c)
 
 void bench_scale(void)
 {
-    printf("| NPUs | ranks | slow ranks | classes | simulated | events | processor time | wall "
+    printf("| NPUs | network | ranks | slow ranks | classes | simulated | events | processor time "
+           "| wall "
            "clock | peak memory |\n"
-           "| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+           "| ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         run_case(&cases[i]);
 }
