@@ -19,8 +19,8 @@ void bench_headline(void);
 void bench_kinds(void);
 /* 200 steps of the headline scenario whose expert loads drift, with dynamic placement. */
 void bench_steps(void);
-/* The headline job at 6,144 and 98,304 devices, folded and all ranks, with every network model, as a
- * Markdown table. */
+/* The headline job at 6,144 and 98,304 devices, folded and all ranks, with every network model,
+ * as a Markdown table. */
 void bench_scale(void);
 
 #endif
