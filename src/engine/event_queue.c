@@ -72,31 +72,15 @@ void queue_drop_head(struct event_queue *queue, uint32_t index)
     free_block(queue, dropped);
 }
 
-/* Sorts an event into the run, behind those of its time. The shorter side makes room: what is
- * popped leaves room in front. */
+/* Sorts an event into the run, behind those of its time. */
 static void insert_into_run(struct event_queue *queue, struct event event)
 {
-    uint32_t low = queue->run_first;
-    uint32_t high = queue->run_end;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        const bool behind = queue->run[middle].time <= event.time;
-        low = behind ? middle + 1 : low;
-        high = behind ? high : middle;
+    uint32_t hole = queue->run_end++;
+    while (hole > queue->run_first && queue->run[hole - 1].time > event.time) {
+        queue->run[hole] = queue->run[hole - 1];
+        hole--;
     }
-    if (queue->run_first > 0 && low - queue->run_first < queue->run_end - low) {
-        queue->run_first--;
-        for (uint32_t i = queue->run_first; i + 1 < low; i++) {
-            queue->run[i] = queue->run[i + 1];
-        }
-        queue->run[low - 1] = event;
-    } else {
-        for (uint32_t i = queue->run_end; i > low; i--) {
-            queue->run[i] = queue->run[i - 1];
-        }
-        queue->run_end++;
-        queue->run[low] = event;
-    }
+    queue->run[hole] = event;
 }
 
 /* Empties the run into the buckets, none higher than the one it came from. */

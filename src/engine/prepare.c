@@ -132,19 +132,14 @@ static void wake_successors(struct copy *copy)
 static void prepare_program(struct copy *copy, struct arena *arena)
 {
     const struct program *program = copy->program;
-    uint32_t side_count = 0, need_count = 0;
     for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
         copy->out->first[stream + 1] = copy->out->first[stream] + program->op_count[stream];
-        for (uint32_t i = 0; i < program->op_count[stream]; i++) {
-            const struct program_op *op = &program->ops[stream][i];
-            side_count += needs_side(op);
-            need_count += op->wait_count > 1 ? op->wait_count - 1u : 0u;
-        }
     }
     ASSERT(copy->out->first[STREAM_COUNT] < NEED_CURSOR_MASK);
     copy->ops = ARENA_ARRAY(arena, copy->out->first[STREAM_COUNT], struct engine_op);
-    copy->sides = ARENA_ARRAY(arena, side_count, struct engine_side);
-    copy->needs = ARENA_ARRAY(arena, need_count, uint32_t);
+    /* At most so many: counting them first would read all ops twice. */
+    copy->sides = ARENA_ARRAY(arena, copy->out->first[STREAM_COUNT], struct engine_side);
+    copy->needs = ARENA_ARRAY(arena, program->wait_count, uint32_t);
     copy->message_stream = ARENA_ARRAY(arena, program->message_count, uint8_t);
     for (uint32_t stream = 0; stream < STREAM_COUNT; stream++) {
         for (uint32_t i = 0; i < program->op_count[stream]; i++) {

@@ -15,18 +15,18 @@ static void append_op(struct program_writer *writer, struct cursor *cursor)
     } else if (cursor->paired && from->stream == STREAM_EP) {
         costs.duration = from->duration_paired;
     }
-    struct op_draft draft = {
-        .stream = (enum stream)from->stream,
-        .op = {.kind = from->kind,
-               .cause = from->cause,
-               .flags = from->flags,
-               .duration = costs.duration,
-               .peer = from->group,
-               .delta_start = costs.delta_start,
-               .delta_end = costs.delta_end},
-        .name = from->name,
-        .pass = from->pass,
-    };
+    struct op_draft draft; /* its waits need no zeros */
+    draft.stream = (enum stream)from->stream;
+    draft.op = (struct program_op){.kind = from->kind,
+                                   .cause = from->cause,
+                                   .flags = from->flags,
+                                   .duration = costs.duration,
+                                   .peer = from->group,
+                                   .delta_start = costs.delta_start,
+                                   .delta_end = costs.delta_end};
+    draft.wait_count = 0;
+    draft.name = from->name;
+    draft.pass = from->pass;
     if (cursor->paired && from->stream == STREAM_EP) {
         draft.op.flags |= PROGRAM_OP_CONTENDS;
     }
@@ -36,7 +36,7 @@ static void append_op(struct program_writer *writer, struct cursor *cursor)
                    cursor->index[position]);
     }
     if (draft.stream == STREAM_COMPUTE) {
-        for (int i = 0; i < CURSOR_ENTRIES; i++) {
+        for (int i = 0; i < CURSOR_ENTRIES && cursor->entry[i].index != NO_INDEX; i++) {
             draft_wait(&draft, (enum stream)cursor->entry[i].stream, cursor->entry[i].index);
             cursor->entry[i].index = NO_INDEX;
         }
