@@ -62,7 +62,7 @@ struct search_counts {
 };
 
 struct search_progress {
-    const char *phase; /* "bounding", "simulating" */
+    const char *phase; /* "bounding", "bounding closely", "simulating" */
     uint64_t done, total;
     struct search_counts counts;
     double best_step_s; /* 0: none yet */

@@ -237,10 +237,10 @@ static void simulate_one(void *user, uint64_t index, struct arena *arena)
     candidate->done = true;
 }
 
-static void poll_simulations(void *user, uint64_t done)
+static void poll_batch(void *user, uint64_t done)
 {
     struct hunt *hunt = user;
-    tell(hunt, hunt->batch_first + done);
+    tell(hunt, *hunt->phase_done + done);
 }
 
 static void refine_one(void *user, uint64_t index, struct arena *arena)
@@ -323,10 +323,10 @@ static void run_batch(struct hunt *hunt, uint32_t grain,
                                 .grain = grain,
                                 .jobs = hunt->ask->jobs,
                                 .work = work,
-                                .poll = poll_simulations,
+                                .poll = poll_batch,
                                 .user = hunt};
     share_work(&share);
-    hunt->batch_first += hunt->batch_count;
+    *hunt->phase_done += hunt->batch_count;
 }
 
 static int by_candidate(const void *a, const void *b)
@@ -366,6 +366,9 @@ static void refine(struct hunt *hunt, struct round *round)
     for (uint64_t i = 0; i < hunt->batch_count; i++) {
         hunt->batch[i] = hunt->pairs[i].index;
     }
+    hunt->progress.phase = "bounding closely";
+    hunt->progress.total = hunt->candidate_count;
+    hunt->phase_done = &hunt->refined;
     run_batch(hunt, REFINED_GRAIN, refine_one);
     for (uint64_t i = first; i < round->next; i++) {
         const struct candidate *candidate = &hunt->candidates[i];
@@ -402,6 +405,9 @@ static void simulate(struct hunt *hunt, const struct round *round, struct rankin
             hunt->batch[hunt->batch_count++] = index;
         }
     }
+    hunt->progress.phase = "simulating";
+    hunt->progress.total = hunt->simulated + hunt->batch_count + hunt->heap_count;
+    hunt->phase_done = &hunt->simulated;
     run_batch(hunt, 1, simulate_one);
     for (uint32_t i = 0; i < taken_count; i++) {
         const struct candidate *candidate = &hunt->candidates[taken[i]];
@@ -472,8 +478,6 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
     if (!bound_all(hunt, errors)) {
         return NULL;
     }
-    hunt->progress.phase = "simulating";
-    hunt->progress.total = hunt->candidate_count;
     hunt->heap = ARENA_ARRAY(arena, hunt->candidate_count + 1, uint64_t);
     const struct ranking ranking = hunt_best_within(hunt, hunt->limit_bytes, ask->top);
     struct search_answer *answer = ARENA_NEW(arena, struct search_answer);

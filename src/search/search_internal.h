@@ -138,9 +138,11 @@ struct hunt {
     uint64_t slot_count;
     struct candidate *candidates; /* by quick bound; shared memory */
     uint64_t candidate_count;
-    uint64_t batch_first, batch_count; /* being bounded or simulated */
-    uint64_t *batch;                   /* indices into candidates */
-    struct numbered *pairs;            /* scratch of a batch */
+    uint64_t refined, simulated; /* candidates, so far */
+    uint64_t *phase_done;        /* one of them */
+    uint64_t batch_count;        /* being bounded or simulated */
+    uint64_t *batch;             /* indices into candidates */
+    struct numbered *pairs;      /* scratch of a batch */
     uint64_t *heap, heap_count;        /* indices, the lowest bound on top */
     struct search_progress progress;
     struct kept ops; /* each worker has its own */
