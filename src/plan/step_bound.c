@@ -149,8 +149,8 @@ static void bound_block_memory(const struct bound *bound, const struct chunk_blo
 static const struct block_bound *block_bound(struct bound *bound, const struct chunk_block *block,
                                              enum template_kind which)
 {
-    const struct template *template = template_of(bound->builder, block->kind, block->windowed,
-                                                  block->recompute, which);
+    const struct template *template =
+        template_of(bound->builder, block->kind, block->windowed, block->recompute, which);
     const size_t index = (size_t)(template->block - bound->builder->ask->graph->blocks);
     ASSERT(index < PLAN_BLOCKS_MAX);
     struct block_bound *known = &bound->blocks[index][block->recompute][which];
@@ -203,8 +203,7 @@ static struct program_writer bare_writer(struct plan_builder *builder, uint32_t 
         .microbatch = -1,
         .layer = -1,
         .blocked_on = {.stream = STREAM_SEND, .index = NO_INDEX},
-        .parameters_ready =
-            ARENA_ARRAY(builder->arena, (size_t)vpp * CHUNK_BLOCKS_MAX, uint32_t),
+        .parameters_ready = ARENA_ARRAY(builder->arena, (size_t)vpp * CHUNK_BLOCKS_MAX, uint32_t),
         .reduced = ARENA_ARRAY(builder->arena, vpp, struct param_count),
         .weights_done = ARENA_ARRAY(builder->arena, vpp, uint32_t),
         .gradients_reduced = ARENA_ARRAY(builder->arena, vpp, bool),
@@ -529,8 +528,8 @@ static sim_time chunk_work(const struct bound *bound, uint32_t stage, uint32_t c
     const sim_time forward = least(of->time[TEMPLATE_FORWARD]);
     if (ask->schedule->splits_backward) {
         /* A schedule may take the two halves as one pass. */
-        const sim_time halves = least(of->time[TEMPLATE_BACKWARD_INPUT]) +
-                                least(of->time[TEMPLATE_BACKWARD_WEIGHT]);
+        const sim_time halves =
+            least(of->time[TEMPLATE_BACKWARD_INPUT]) + least(of->time[TEMPLATE_BACKWARD_WEIGHT]);
         const sim_time one = least(of->time[TEMPLATE_BACKWARD]);
         return forward + (halves < one ? halves : one);
     }

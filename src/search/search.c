@@ -72,8 +72,8 @@ static bool recall(struct kept *kept, uint64_t key)
 }
 
 /* False if the candidate is refused or not wanted. */
-static bool bound_candidate(struct hunt *hunt, uint64_t number, bool quick,
-                            struct candidate *out, struct arena *scratch)
+static bool bound_candidate(struct hunt *hunt, uint64_t number, bool quick, struct candidate *out,
+                            struct arena *scratch)
 {
     const struct space *space = &hunt->space;
     const bool same_ops = recall(&hunt->ops, number / space->alike);
@@ -164,11 +164,11 @@ static void collect(struct hunt *hunt)
     for (uint64_t i = 0; i < hunt->slot_count; i++) {
         const struct slot *slot = &hunt->slots[i];
         if (slot->legal && (exhaustive || (double)slot->peak_bytes <= cut)) {
-            hunt->candidates[hunt->candidate_count++] = (struct candidate){
-                .number = i,
-                .bound = slot->score,
-                .quick_bound = slot->score,
-                .memory_bound = (double)slot->peak_bytes};
+            hunt->candidates[hunt->candidate_count++] =
+                (struct candidate){.number = i,
+                                   .bound = slot->score,
+                                   .quick_bound = slot->score,
+                                   .memory_bound = (double)slot->peak_bytes};
         }
     }
     qsort(hunt->candidates, count, sizeof *hunt->candidates, by_bound);
@@ -339,7 +339,7 @@ static int by_candidate(const void *a, const void *b)
 /* One round of a search within a limit of memory. */
 struct round {
     double limit_bytes, threshold;
-    double cut; /* what scores above it is not wanted */
+    double cut;    /* what scores above it is not wanted */
     uint64_t next; /* the first candidate that is not in the heap */
 };
 
@@ -430,8 +430,8 @@ struct ranking hunt_best_within(struct hunt *hunt, double limit_bytes, uint32_t 
         const double worst = ranking.count == top ? ranking.best[top - 1]->score : cut;
         round.threshold = prune ? fmin(cut, worst) : (double)INFINITY;
         const double quick = quick_bound(hunt, round.next);
-        const double full = hunt->heap_count > 0 ? hunt->candidates[hunt->heap[0]].bound
-                                                 : (double)INFINITY;
+        const double full =
+            hunt->heap_count > 0 ? hunt->candidates[hunt->heap[0]].bound : (double)INFINITY;
         if (round.next < hunt->candidate_count && quick <= full && quick <= round.threshold) {
             refine(hunt, &round);
         } else if (hunt->heap_count > 0 && full <= round.threshold) {

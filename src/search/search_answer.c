@@ -56,7 +56,7 @@ static struct search_layout layout_of(const struct hunt *hunt, const struct cand
 }
 
 void answer_list(const struct hunt *hunt, const struct ranking *ranking,
-                         struct search_answer *answer)
+                 struct search_answer *answer)
 {
     struct search_layout *layouts = ARENA_ARRAY(hunt->arena, ranking->count, struct search_layout);
     for (uint64_t i = 0; i < ranking->count; i++) {
@@ -171,4 +171,3 @@ void answer_refuse(const struct hunt *hunt, struct error_list *errors)
                   text_gib(hunt->arena, hunt->limit_bytes));
     }
 }
-

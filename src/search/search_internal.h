@@ -143,7 +143,7 @@ struct hunt {
     uint64_t batch_count;        /* being bounded or simulated */
     uint64_t *batch;             /* indices into candidates */
     struct numbered *pairs;      /* scratch of a batch */
-    uint64_t *heap, heap_count;        /* indices, the lowest bound on top */
+    uint64_t *heap, heap_count;  /* indices, the lowest bound on top */
     struct search_progress progress;
     struct kept ops; /* each worker has its own */
 };

@@ -24,8 +24,7 @@ void splits_tail(struct scenario *scenario, struct arena *arena)
     p->layers_count = chunks;
 }
 
-const struct known_split *splits_known(const struct space *space,
-                                            const struct scenario *scenario)
+const struct known_split *splits_known(const struct space *space, const struct scenario *scenario)
 {
     const struct schedule *schedule = schedule_find(scenario->schedule.kind);
     const struct parallel_spec *p = &scenario->parallel;

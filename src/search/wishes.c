@@ -164,8 +164,7 @@ static struct formula_value value_of(void *user, int name)
         return (struct formula_value){.kind = FORMULA_NUMBER,
                                       .number = headroom(scenario, names->peak_bytes)};
     case NAME_MFU:
-        return (struct formula_value){.kind = FORMULA_NUMBER,
-                                      .number = names->point->figures->mfu};
+        return (struct formula_value){.kind = FORMULA_NUMBER, .number = names->point->figures->mfu};
     default:
         break;
     }

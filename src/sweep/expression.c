@@ -88,8 +88,7 @@ static bool base_name(struct expressions *e, const char *name,
         return false;
     }
     const char *text = scenario_value_text(sweep->base, key, sweep->arena);
-    return add_name(
-        e, (struct name){.name = name, .source = FROM_BASE, .text = text, .key = key});
+    return add_name(e, (struct name){.name = name, .source = FROM_BASE, .text = text, .key = key});
 }
 
 /* Makes a name known; false with an error when it means nothing. */

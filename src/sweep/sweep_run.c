@@ -50,13 +50,13 @@ struct dispatch {
     uint32_t worker_count;
     uint64_t *pending; /* points to deal, taken from the front */
     uint64_t pending_next, pending_end;
-    double *tokens_per_s;             /* [point] of those that are done and ok, else 0 */
-    uint64_t round_end, round_left;   /* pending points before round_end are dealt; so many of
-                                         them are not done */
-    double score_cut;                 /* for the points of the round */
-    uint32_t *place;                  /* [point] among ours */
-    double *best;                     /* [top] the highest so far, ascending */
-    uint64_t *again; /* points taken back from dead workers */
+    double *tokens_per_s;           /* [point] of those that are done and ok, else 0 */
+    uint64_t round_end, round_left; /* pending points before round_end are dealt; so many of
+                                       them are not done */
+    double score_cut;               /* for the points of the round */
+    uint32_t *place;                /* [point] among ours */
+    double *best;                   /* [top] the highest so far, ascending */
+    uint64_t *again;                /* points taken back from dead workers */
     uint32_t again_count;
     struct text batch;
     uint32_t batch_points;

@@ -77,10 +77,9 @@ static void simulate(const struct sweep *sweep, const struct worker_question *qu
     };
     *outcome = (struct outcome){.status = RUN_REJECTED, .layout_no = layout_no};
     error_list_init(&outcome->errors, arena);
-    outcome->scenario =
-        sweep->layout_search
-            ? search_layout(sweep, &source, question->score_cut, arena, &outcome->errors)
-            : scenario_load(&source, arena, &outcome->errors);
+    outcome->scenario = sweep->layout_search ? search_layout(sweep, &source, question->score_cut,
+                                                             arena, &outcome->errors)
+                                             : scenario_load(&source, arena, &outcome->errors);
     const struct run_options options = {.steps = 1};
     struct run run;
     if (outcome->scenario != NULL &&

@@ -42,11 +42,8 @@ static double rank_share(const char *id, const struct search_change *changes, ui
     for (uint32_t i = 0; i < count; i++) {
         all[all_count++] = changes[i];
     }
-    const struct search_ask ask = {.source = &source,
-                                   .changes = all,
-                                   .change_count = all_count,
-                                   .top = 100000,
-                                   .jobs = 2};
+    const struct search_ask ask = {
+        .source = &source, .changes = all, .change_count = all_count, .top = 100000, .jobs = 2};
     const struct search_answer *answer = search_run(&ask, arena, &errors);
     assert_non_null(answer);
     assert_true(answer->written_legal);

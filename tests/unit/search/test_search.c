@@ -185,11 +185,11 @@ static void a_small_space_by_hand(void **state)
 static struct question four_layouts(void)
 {
     struct question question = {.text = small, .top = 4, .jobs = 1};
-    static const char *const kept[] = {
-        "parallel.pp",   "parallel.ep",      "parallel.etp",         "parallel.cp.size",
-        "schedule.kind", "moe.dispatcher",   "moe.exchange",         "recompute.modules",
-        "parallel.zero", "swap.activations", "swap.optimizer",       "parallel.vpp",
-        "parallel.stages"};
+    static const char *const kept[] = {"parallel.pp",      "parallel.ep",       "parallel.etp",
+                                       "parallel.cp.size", "schedule.kind",     "moe.dispatcher",
+                                       "moe.exchange",     "recompute.modules", "parallel.zero",
+                                       "swap.activations", "swap.optimizer",    "parallel.vpp",
+                                       "parallel.stages"};
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
         question.changes[question.change_count++].key = kept[i];
     }
