@@ -476,6 +476,7 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
     }
     hunt->limit_bytes = limit_of(hunt->space.base);
     if (!bound_all(hunt, errors)) {
+        wishes_release(&hunt->wishes);
         return NULL;
     }
     hunt->heap = ARENA_ARRAY(arena, hunt->candidate_count + 1, uint64_t);
@@ -499,6 +500,9 @@ const struct search_answer *search_run(const struct search_ask *ask, struct aren
         answer->wall_s = run_clock_s() - started_s;
     }
     wishes_release(&hunt->wishes);
+    if (hunt->ops.arena != NULL) { /* without worker processes it is ours */
+        arena_destroy(hunt->ops.arena);
+    }
     share_free(hunt->candidates, (size_t)hunt->candidate_count * sizeof *hunt->candidates);
     return answer;
 }

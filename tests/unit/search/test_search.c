@@ -9,6 +9,17 @@
 static struct arena *arena;
 static struct error_list errors;
 
+/* Answers point into caches, which live as long as their test. */
+static struct scenario_cache *caches[32];
+static uint32_t cache_count;
+
+static struct scenario_cache *new_cache(void)
+{
+    assert_true(cache_count < sizeof caches / sizeof caches[0]);
+    caches[cache_count] = scenario_cache_create();
+    return caches[cache_count++];
+}
+
 /* 64 NPUs and a small mixture of experts: a space of a few hundred legal layouts. */
 static const char small[] =
     "model: {base: deepseek_v2_lite, layers: 9}\n"
@@ -53,9 +64,8 @@ struct question {
 
 static const struct search_answer *ask_search(const struct question *question)
 {
-    struct scenario_cache *cache = scenario_cache_create();
     const struct scenario_source source = {
-        .text = question->text, .text_name = "test", .cache = cache};
+        .text = question->text, .text_name = "test", .cache = new_cache()};
     const struct search_ask ask = {
         .source = &source,
         .changes = question->changes,
@@ -71,7 +81,6 @@ static const struct search_answer *ask_search(const struct question *question)
     };
     error_list_init(&errors, arena);
     const struct search_answer *answer = search_run(&ask, arena, &errors);
-    /* The answer points into the cache; it lives as long as the test. */
     return answer;
 }
 
@@ -153,7 +162,7 @@ static void a_small_space_by_hand(void **state)
     changes[count++] = question.changes[0];
     changes[count++] = question.changes[1];
     const struct scenario_source source = {
-        .text = small, .text_name = "test", .cache = scenario_cache_create()};
+        .text = small, .text_name = "test", .cache = new_cache()};
     const struct search_ask ask = {
         .source = &source, .changes = changes, .change_count = count, .top = 10, .jobs = 1};
     error_list_init(&errors, arena);
@@ -349,6 +358,9 @@ static int tear_down(void **state)
 {
     (void)state;
     arena_destroy(arena);
+    while (cache_count > 0) {
+        scenario_cache_destroy(caches[--cache_count]);
+    }
     return 0;
 }
 
