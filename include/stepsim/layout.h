@@ -121,10 +121,13 @@ struct layout_balance_ask {
     bool v_shaped;
 };
 
-/* Splits layers into chunks so that the heaviest stage is as light as possible. Ties go to the
+/* Splits layers into chunks so that the heaviest stage is as light as possible; ties go to the
  * split whose heaviest chunk is lightest, then to the most even one (least sum of squared chunk
- * weights), then to the lexicographically smallest. counts has pp*vpp entries in model order.
- * Deterministic; balance.c says for which weights it is exact. */
+ * weights), then to the lexicographically smallest. With several chunks per stage this is done
+ * under four caps on the layers of a chunk (the lightest possible one, one and two of the last
+ * layer more, none), and the result with the least sum over rounds of their heaviest chunk is
+ * taken: chunks k*pp to k*pp + pp-1 are round k, and run at the same time. counts has pp*vpp
+ * entries in model order. Deterministic; balance.c says for which weights it is exact. */
 void layout_balance(const struct layout_balance_ask *ask, struct arena *arena, uint32_t *counts);
 
 /* The weights that `balanced` uses: training FLOPs of one token with causal attention, router

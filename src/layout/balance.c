@@ -1,9 +1,15 @@
 /*
- * balance.c - layers to chunks so that the heaviest stage is as light as possible.
+ * balance.c - layers to chunks so that no stage waits for another longer than it must.
  *
  * Weights become integers (the whole model is 2^30 units), so sums are exact and equal layers
- * stay equal. The order of splits is: heaviest stage, heaviest chunk, sum of squared chunk
- * weights, counts read as a word. Three methods:
+ * stay equal.
+ *
+ * With several chunks per stage a light stage alone is not enough: all stages run their first
+ * chunks at the same time, then their second ones, so that each round lasts as long as its
+ * heaviest chunk. Splits are therefore made under a cap on the layers of a chunk (the lightest
+ * possible, one and two layers more, none), and the one with the least sum over rounds wins. Under
+ * a cap the order is: heaviest stage, heaviest chunk, sum of squared chunk weights, counts read
+ * as a word. Three methods:
  *
  *  One chunk per stage: exact for any weights. The lightest limit is found by bisection with a
  *  greedy fill, the most even split under it by dynamic programming. O(layers * layers) when the
@@ -126,6 +132,7 @@ static void balance_chain(const struct balance *balance, struct arena *arena, ui
 
 /* ---- Any pattern ---- */
 
+/* Layers above the cap count as an infinitely heavy stage. */
 static struct score score_of(const struct balance *balance, const uint32_t *counts,
                              int64_t *stage_load)
 {
@@ -136,6 +143,8 @@ static struct score score_of(const struct balance *balance, const uint32_t *coun
         int64_t load = balance->extra[k];
         for (uint32_t i = 0; i < counts[k]; i++)
             load += balance->layer[next++];
+        if (load - balance->extra[k] > balance->cap)
+            score.stage = INT64_MAX;
         stage_load[balance->stage[k]] += load;
         score.chunk = larger(score.chunk, load);
         score.squares += load * load;
@@ -177,7 +186,7 @@ static bool improve(const struct balance *balance, uint32_t *counts, int64_t *sc
     return true;
 }
 
-static void balance_pattern(const struct balance *balance, struct arena *arena, uint32_t *counts)
+static bool balance_pattern(const struct balance *balance, struct arena *arena, uint32_t *counts)
 {
     int64_t *mean = ARENA_ARRAY(arena, balance->layers, int64_t);
     int64_t sum = 0;
@@ -187,12 +196,69 @@ static void balance_pattern(const struct balance *balance, struct arena *arena, 
         mean[i] = sum / balance->layers;
     struct balance smooth = *balance;
     smooth.layer = mean;
-    balance_prefix_split(&smooth, 0, arena, counts);
+    if (!balance_prefix_split(&smooth, 0, arena, counts))
+        return false;
 
     int64_t *scratch = ARENA_ARRAY(arena, balance->pp, int64_t);
     uint64_t work = 0;
     while (improve(balance, counts, scratch, &work))
         ;
+    return score_of(balance, counts, scratch).stage != INT64_MAX;
+}
+
+/* ---- Rounds ---- */
+
+/* The heaviest chunk of each round, summed. */
+static int64_t rounds_of(const struct balance *balance, const uint32_t *counts)
+{
+    int64_t sum = 0;
+    uint32_t next = 0;
+    for (uint32_t first = 0; first < balance->count; first += balance->pp) {
+        int64_t heaviest = 0;
+        for (uint32_t k = first; k < first + balance->pp; k++) {
+            int64_t load = balance->extra[k];
+            for (uint32_t i = 0; i < counts[k]; i++)
+                load += balance->layer[next++];
+            heaviest = larger(heaviest, load);
+        }
+        sum += heaviest;
+    }
+    return sum;
+}
+
+/* The lightest cap under which the layers fit the chunks in order. */
+static int64_t lightest_cap(const struct balance *balance, struct arena *arena)
+{
+    struct balance bare = *balance;
+    bare.extra = ARENA_ARRAY(arena, balance->count, int64_t);
+    return chain_limit(&bare);
+}
+
+static void balance_rounds(struct balance *balance, uint32_t prefix, struct arena *arena,
+                           uint32_t *counts)
+{
+    const int64_t layer = balance->layer[balance->layers - 1];
+    const int64_t lightest = lightest_cap(balance, arena);
+    const int64_t caps[] = {lightest, lightest + layer, lightest + 2 * layer,
+                            balance_total(balance)};
+    uint32_t *tried = ARENA_ARRAY(arena, balance->count, uint32_t);
+    int64_t *scratch = ARENA_ARRAY(arena, balance->pp, int64_t);
+    int64_t least = INT64_MAX;
+    struct score best = {0};
+    for (size_t i = 0; i < sizeof caps / sizeof caps[0]; i++) {
+        balance->cap = caps[i];
+        if (!(prefix <= PREFIX_MAX ? balance_prefix_split(balance, prefix, arena, tried)
+                                   : balance_pattern(balance, arena, tried)))
+            continue;
+        const int64_t rounds = rounds_of(balance, tried);
+        const struct score score = score_of(balance, tried, scratch);
+        if (rounds < least || (rounds == least && compare_scores(&score, &best) < 0)) {
+            least = rounds;
+            best = score;
+            memcpy(counts, tried, balance->count * sizeof *counts);
+        }
+    }
+    ASSERT(least != INT64_MAX);
 }
 
 /* ---- Entry ---- */
@@ -232,14 +298,12 @@ void layout_balance(const struct layout_balance_ask *ask, struct arena *arena, u
         stage[k] = backwards ? ask->pp - 1 - k % ask->pp : k % ask->pp;
     }
 
-    const struct balance balance = {ask->layers, ask->pp, count, layer, extra, stage};
+    struct balance balance = {ask->layers, ask->pp, count, layer, extra, stage, INT64_MAX / 2};
     uint32_t prefix = ask->layers - 1;
     while (prefix > 0 && layer[prefix - 1] == layer[ask->layers - 1])
         prefix--;
     if (ask->vpp == 1)
         balance_chain(&balance, arena, counts);
-    else if (prefix <= PREFIX_MAX)
-        balance_prefix_split(&balance, prefix, arena, counts);
     else
-        balance_pattern(&balance, arena, counts);
+        balance_rounds(&balance, prefix, arena, counts);
 }

@@ -1,5 +1,6 @@
 /*
- * balance_prefix.c - the lightest heaviest stage when layers are equal behind a prefix.
+ * balance_prefix.c - the lightest heaviest stage when layers are equal behind a prefix, and the
+ * layers of a chunk under a cap.
  *
  * All ways to place the prefix on the first pp chunks are tried (several chunks per stage let
  * every stage take its part of the equal layers later, so no other place makes the heaviest
@@ -68,6 +69,13 @@ static int64_t room_of(struct room *room, int64_t load)
     return room->layers;
 }
 
+/* What chunk k may weigh under a limit of all chunks. */
+static int64_t limit_of(const struct balance *balance, uint32_t k, int64_t chunk_limit)
+{
+    const int64_t capped = balance->cap + balance->extra[k];
+    return capped < chunk_limit ? capped : chunk_limit;
+}
+
 /* Layers of the tail that fit; negative if the placement itself passes a limit. */
 static int64_t tail_room(const struct placement *p, int64_t stage_limit, int64_t chunk_limit)
 {
@@ -76,8 +84,11 @@ static int64_t tail_room(const struct placement *p, int64_t stage_limit, int64_t
     struct room stage = {stage_limit, p->weight, -1, 0};
     memset(p->room, 0, balance->pp * sizeof *p->room);
     for (uint32_t k = 0; k < balance->count; k++) {
-        if (p->chunk_load[k] > chunk_limit)
+        const int64_t limit = limit_of(balance, k, chunk_limit);
+        if (p->chunk_load[k] > limit)
             return -1;
+        if (limit != chunk.limit)
+            chunk = (struct room){limit, p->weight, -1, 0};
         if (k >= p->open)
             p->room[balance->stage[k]] += room_of(&chunk, p->chunk_load[k]);
     }
@@ -155,7 +166,7 @@ static int64_t fill_tail(struct placement *p)
         ASSERT(size > 0);
         const uint32_t to = p->heap[0];
         int64_t *stage_load = &p->stage_load[balance->stage[to]];
-        if (p->chunk_load[to] + p->weight <= p->score.chunk &&
+        if (p->chunk_load[to] + p->weight <= limit_of(balance, to, p->score.chunk) &&
             *stage_load + p->weight <= p->score.stage) {
             p->counts[to]++;
             p->chunk_load[to] += p->weight;
@@ -270,7 +281,7 @@ static uint32_t placement_count(uint32_t prefix, uint32_t pp)
     return ways > PLACEMENTS_MAX ? PLACEMENTS_MAX + 1 : (uint32_t)ways;
 }
 
-void balance_prefix_split(const struct balance *balance, uint32_t prefix, struct arena *arena,
+bool balance_prefix_split(const struct balance *balance, uint32_t prefix, struct arena *arena,
                           uint32_t *counts)
 {
     const uint32_t count = balance->count;
@@ -296,6 +307,10 @@ void balance_prefix_split(const struct balance *balance, uint32_t prefix, struct
         p.chunk_load[k] = balance->extra[k];
         p.stage_load[balance->stage[k]] += balance->extra[k];
     }
-    for (p.pass = PASS_STAGE; p.pass <= PASS_SQUARES; p.pass++)
+    place_prefix(&p, 0, 0);
+    if (p.score.stage == worst)
+        return false;
+    for (p.pass = PASS_CHUNK; p.pass <= PASS_SQUARES; p.pass++)
         place_prefix(&p, 0, 0);
+    return true;
 }

@@ -51,6 +51,7 @@ struct balance {
     const int64_t *layer;  /* [layers] at least 1 */
     const int64_t *extra;  /* [count] embedding, or MTP and head */
     const uint32_t *stage; /* [count] the stage that runs a chunk */
+    int64_t cap;           /* layers of one chunk weigh at most this */
 };
 
 /* How good a split is: smaller is better, first member first. */
@@ -59,8 +60,9 @@ struct score {
 };
 
 int64_t balance_total(const struct balance *balance);
-/* Layers from `prefix` on weigh the same. counts has count entries in model order. */
-void balance_prefix_split(const struct balance *balance, uint32_t prefix, struct arena *arena,
+/* Layers from `prefix` on weigh the same. counts has count entries in model order. False: the
+ * method finds no split under the cap, and counts are undefined. */
+bool balance_prefix_split(const struct balance *balance, uint32_t prefix, struct arena *arena,
                           uint32_t *counts);
 
 /* ---- neighbours.c: legal values near an illegal one, for messages ---- */

@@ -16,6 +16,8 @@
 
 struct split_score {
     double stage, chunk, squares;
+    double rounds;   /* heaviest chunk of each round, summed */
+    double heaviest; /* layers of a chunk, without embedding, MTP and head */
 };
 
 static uint32_t stage_of(const struct layout_balance_ask *ask, uint32_t k)
@@ -30,12 +32,18 @@ static struct split_score score_split(const struct layout_balance_ask *ask, cons
     struct split_score score = {0};
     const uint32_t count = ask->pp * ask->vpp;
     uint32_t next = 0;
+    double round = 0.0;
     for (uint32_t k = 0; k < count; k++) {
-        double load = k == 0 ? ask->weights.embedding : 0.0;
-        if (k + 1 == count)
-            load += ask->weights.mtp + ask->weights.head;
+        double load = 0.0;
         for (uint32_t i = 0; i < counts[k]; i++)
             load += ask->weights.layer[next++];
+        score.heaviest = fmax(score.heaviest, load);
+        load += k == 0 ? ask->weights.embedding : 0.0;
+        if (k + 1 == count)
+            load += ask->weights.mtp + ask->weights.head;
+        round = fmax(k % ask->pp == 0 ? 0.0 : round, load);
+        if (k % ask->pp == ask->pp - 1)
+            score.rounds += round;
         stage_load[stage_of(ask, k)] += load;
         score.chunk = fmax(score.chunk, load);
         score.squares += load * load;
@@ -57,6 +65,7 @@ static bool better(const struct split_score *a, const struct split_score *b)
 struct oracle {
     const struct layout_balance_ask *ask;
     uint32_t prefix; /* these layers must lie in the first pp chunks; 0: anywhere */
+    double cap;      /* on the layers of a chunk */
     uint32_t counts[CHUNKS_MAX], best[CHUNKS_MAX];
     struct split_score score;
 };
@@ -71,7 +80,7 @@ static void try_all(struct oracle *oracle, uint32_t k, uint32_t placed)
     if (k + 1 == count) {
         oracle->counts[k] = ask->layers - placed;
         const struct split_score score = score_split(ask, oracle->counts);
-        if (better(&score, &oracle->score)) {
+        if (score.heaviest <= oracle->cap && better(&score, &oracle->score)) {
             oracle->score = score;
             memcpy(oracle->best, oracle->counts, sizeof oracle->best);
         }
@@ -83,11 +92,48 @@ static void try_all(struct oracle *oracle, uint32_t k, uint32_t placed)
     }
 }
 
-static struct oracle best_split(const struct layout_balance_ask *ask, uint32_t prefix)
+static struct oracle best_under(const struct layout_balance_ask *ask, uint32_t prefix, double cap)
 {
-    struct oracle oracle = {.ask = ask, .prefix = prefix, .score = {1e300, 1e300, 1e300}};
+    struct oracle oracle = {
+        .ask = ask, .prefix = prefix, .cap = cap, .score = {1e300, 1e300, 1e300, 1e300, 0}};
     try_all(&oracle, 0, 0);
     return oracle;
+}
+
+/* The lightest cap that some split keeps: the least of the heaviest over all splits. */
+static void lightest(const struct layout_balance_ask *ask, uint32_t k, uint32_t placed,
+                     double so_far, double *cap)
+{
+    double load = 0.0;
+    if (k == ask->pp * ask->vpp) {
+        if (placed == ask->layers)
+            *cap = fmin(*cap, so_far);
+        return;
+    }
+    for (uint32_t take = 0;; take++) {
+        lightest(ask, k + 1, placed + take, fmax(so_far, load), cap);
+        if (placed + take == ask->layers || fmax(so_far, load) >= *cap)
+            return;
+        load += ask->weights.layer[placed + take];
+    }
+}
+
+static struct oracle best_split(const struct layout_balance_ask *ask, uint32_t prefix)
+{
+    if (ask->vpp == 1)
+        return best_under(ask, prefix, 1e300);
+    double cap = 1e300;
+    lightest(ask, 0, 0, 0.0, &cap);
+    const double layer = ask->weights.layer[ask->layers - 1];
+    const double caps[] = {cap, cap + layer, cap + 2.0 * layer, 1e300};
+    struct oracle best = {.score = {1e300, 1e300, 1e300, 1e300, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        const struct oracle one = best_under(ask, prefix, caps[i]);
+        if (one.score.rounds < best.score.rounds ||
+            (one.score.rounds == best.score.rounds && better(&one.score, &best.score)))
+            best = one;
+    }
+    return best;
 }
 
 /* The head takes what is missing to a power of two. */
@@ -185,10 +231,7 @@ static void equal_layers_behind_a_prefix_are_exact(void **state)
         uint32_t prefix = 0;
         const struct layout_balance_ask ask = draw_prefix_ask(layer, &prefix);
         layout_balance(&ask, arena, counts);
-        /* The heaviest stage is the lightest of all splits, ties as documented. */
-        const struct oracle all = best_split(&ask, 0);
         const struct oracle documented = best_split(&ask, prefix);
-        assert_close(score_split(&ask, counts).stage, all.score.stage, 0.0);
         check_counts(&ask, counts, documented.best);
         arena_reset(arena);
     }
@@ -196,8 +239,8 @@ static void equal_layers_behind_a_prefix_are_exact(void **state)
 }
 
 /*
- * Alternating weights on several chunks per stage are searched by moves. Measured over these
- * seeds: 98 % of the splits have the lightest heaviest stage, the worst is 9 % above it.
+ * Alternating weights on several chunks per stage are searched by moves: over these seeds at least
+ * 95 % of the splits have the least sum over rounds, and the worst is at most 10 % above it.
  */
 static void a_pattern_is_close_to_the_best_split(void **state)
 {
@@ -224,7 +267,7 @@ static void a_pattern_is_close_to_the_best_split(void **state)
         round_up_head(&ask);
         layout_balance(&ask, arena, counts);
         const struct oracle oracle = best_split(&ask, 0);
-        const double ratio = score_split(&ask, counts).stage / oracle.score.stage;
+        const double ratio = score_split(&ask, counts).rounds / oracle.score.rounds;
         exact += ratio == 1.0;
         worst = fmax(worst, ratio);
         arena_reset(arena);
@@ -236,12 +279,12 @@ static void a_pattern_is_close_to_the_best_split(void **state)
 
 /*
  * 61 layers of about 1 unit (3 dense ones a trifle lighter), MTP and head of 4.1 together on
- * the last chunk, pp 16 and vpp 2. A layer beside the ends makes the last stage 5.1. Without
- * one, 61 layers on 15 stages put 5 on one of them; the lightest 5 are those with all dense
- * layers, 4.991, on the first stage. The most even chunks are then 3 + 2 there, 2 + 2 on the
- * next 14 stages, and nothing but MTP and head on the last.
+ * the last chunk, pp 16 and vpp 2. Chunks of 2 layers make rounds of 2 and 4.1; a chunk of 3
+ * would make the first round 3. Of 61 layers in chunks of 2 on stages of at most 4, one must
+ * stand beside the ends: 15 stages hold 60. It is the last of the first round, so the first
+ * chunk holds 2.
  */
-static void the_last_stage_holds_only_mtp_and_head(void **state)
+static void chunks_of_two_beside_a_heavy_head(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
@@ -252,8 +295,8 @@ static void the_last_stage_holds_only_mtp_and_head(void **state)
     const struct layout_balance_ask ask = {{layer, 0.0, 2.6, 1.5}, 61, 16, 2, false};
     layout_balance(&ask, arena, counts);
     for (uint32_t k = 0; k < 32; k++) {
-        uint32_t expected = k % 16 == 15 ? 0 : 2;
-        expected = k == 0 ? 3 : expected;
+        uint32_t expected = k == 31 ? 0 : 2;
+        expected = k == 15 ? 1 : expected;
         assert_int_equal(counts[k], expected);
     }
     arena_destroy(arena);
@@ -314,7 +357,7 @@ int main(void)
         cmocka_unit_test(one_chunk_per_stage_is_exact_for_any_weights),
         cmocka_unit_test(equal_layers_behind_a_prefix_are_exact),
         cmocka_unit_test(a_pattern_is_close_to_the_best_split),
-        cmocka_unit_test(the_last_stage_holds_only_mtp_and_head),
+        cmocka_unit_test(chunks_of_two_beside_a_heavy_head),
         cmocka_unit_test(a_v_puts_both_ends_on_the_first_stage),
         cmocka_unit_test(large_models_stay_within_one_layer_of_the_mean),
     };
