@@ -24,8 +24,9 @@ static void split(struct arena *arena, struct setting setting, uint32_t *counts)
         stage[k] = k % setting.pp;
     extra[0] = setting.first_extra;
     extra[count - 1] = setting.last_extra;
-    const struct balance balance = {setting.layers, setting.pp, count, layer, extra, stage};
-    balance_prefix_split(&balance, setting.prefix, arena, counts);
+    const struct balance balance = {setting.layers, setting.pp, count,        layer,
+                                    extra,          stage,      INT64_MAX / 2};
+    assert_true(balance_prefix_split(&balance, setting.prefix, arena, counts));
 }
 
 static void assert_counts(struct setting setting, const uint32_t *expected)

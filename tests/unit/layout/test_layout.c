@@ -61,8 +61,8 @@ static void the_headline_layout(void **state)
     assert_int_equal(f.layout->edp, 12);
     assert_int_equal(f.layout->microbatches, 32);
     assert_int_equal(f.layout->experts_per_rank, 8);
-    assert_string_equal(f.layout->split_text, "5,4,4,4,4,4,4,4,4,4,4,4,4,4,4,0");
-    assert_int_equal(f.layout->chunks[0].layer_count, 3);
+    assert_string_equal(f.layout->split_text, "4,4,4,4,4,4,4,4,4,4,4,4,4,4,4,1");
+    assert_int_equal(f.layout->chunks[0].layer_count, 2);
     const struct layout_chunk *last = &f.layout->chunks[15 * 2 + 1];
     assert_true(last->head && last->mtp == 1 && last->layer_count == 0);
 
