@@ -43,4 +43,16 @@ struct recompute_menu {
 
 struct recompute_menu advice_recompute(const struct scenario *scenario, struct arena *arena);
 
+/* The best of the switches that act on the largest loss of the step. */
+struct switch_gain {
+    const char *name;   /* "moe.exchange: hierarchical"; NULL: none is off, or none is legal */
+    double step_time_s; /* with the switch */
+    double share;       /* of the step recovered; negative if the step gets longer */
+    bool fits;
+};
+
+/* At most three simulations. The report is that of the scenario. */
+struct switch_gain advice_switch(const struct scenario *scenario, const struct report *report,
+                                 struct arena *arena);
+
 #endif

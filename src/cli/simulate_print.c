@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "stepsim/advice.h"
 #include "stepsim/schema.h"
 #include "stepsim/text.h"
 
@@ -205,8 +206,8 @@ static void print_steps(struct cli *cli, const struct report *report)
     printf("  Mean over the steps: %s, MFU %.2f %%. MAX/MEAN is the load of the heaviest rank, "
            "mean over layers.\n  Largest peak %s in step %u; %u of %u steps do not fit.\n",
            text_duration(cli->arena, report->mean_step_time_s), report->mean_mfu * 100.0,
-           text_gib(cli->arena, report->worst_peak_bytes), report->worst_step,
-           report->misfit_steps, report->step_count);
+           text_gib(cli->arena, report->worst_peak_bytes), report->worst_step, report->misfit_steps,
+           report->step_count);
 }
 
 /* Loads of the first step, where experts are not equal. */
@@ -271,12 +272,29 @@ static void print_origins(struct cli *cli, const struct scenario *scenario, enum
     text_free(&list.text);
 }
 
+/* What the best switch against the largest loss recovers: simulated after the timed part. */
+static void print_switch(struct cli *cli, const struct report *report)
+{
+    const struct switch_gain gain = advice_switch(report->scenario, report, cli->arena);
+    if (gain.name == NULL) {
+        return;
+    }
+    const char *text =
+        gain.share > 0.0
+            ? arena_printf(cli->arena, "Simulated: %s would recover %.1f %% of the step%s.",
+                           gain.name, gain.share * 100.0, gain.fits ? "" : ", but does not fit")
+            : arena_printf(cli->arena, "Simulated: %s would recover nothing.", gain.name);
+    printf("  ");
+    print_wrapped(stdout, (struct wrap){cli->width, 2, 2}, text);
+}
+
 static void print_verdict(struct cli *cli, const struct report *report)
 {
     print_heading(cli, "Verdict");
     printf("  %s", paint(cli, report->fits ? PAINT_NONE : PAINT_RED));
     print_wrapped(stdout, (struct wrap){cli->width, 2, 2}, report->verdict);
     printf("%s", paint(cli, PAINT_NONE));
+    print_switch(cli, report);
     print_heading(cli, "Notes");
     for (uint32_t i = 0; i < report->note_count; i++) {
         printf("  - ");

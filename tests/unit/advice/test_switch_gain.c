@@ -1,0 +1,58 @@
+/* The share that a switch recovers is the difference of two runs, made by hand. */
+#include <string.h>
+
+#include "../../support/assert_close.h"
+#include "stepsim/advice.h"
+
+static const char EXCHANGING[] =
+    "model: {base: deepseek_v3, layers: 29}\n"
+    "cluster: atlas_800t_a2\n"
+    "devices: 128\n"
+    "parallel: {tp: 1, pp: 4, ep: 32, etp: 1, zero: 1}\n"
+    "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 1024}\n"
+    "schedule: {kind: 1f1b, p2p: overlapped}\n";
+
+static struct run run_of(struct arena *arena, const char *key, const char *value)
+{
+    struct error_list errors;
+    error_list_init(&errors, arena);
+    const struct scenario_override override = {key, value};
+    const struct scenario_source source = {.text = EXCHANGING,
+                                           .text_name = "test",
+                                           .overrides = &override,
+                                           .override_count = key != NULL ? 1 : 0};
+    const struct scenario *scenario = scenario_load(&source, arena, &errors);
+    struct run run = {0};
+    const struct run_options options = {.steps = 1};
+    if (scenario == NULL || !run_simulate(&run, scenario, &options, arena, &errors))
+        print_error("%s", error_list_text(&errors, arena));
+    assert_non_null(run.report);
+    return run;
+}
+
+static void share_is_a_difference(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_create("test");
+    const struct run base = run_of(arena, NULL, NULL);
+    assert_non_null(strstr(base.report->verdict, "exposed expert communication"));
+    const struct run made = run_of(arena, "moe.exchange", "hierarchical");
+    const struct run shared = run_of(arena, "moe.overlap_shared_expert", "true");
+    const bool first = made.report->step_time_s <= shared.report->step_time_s;
+    const struct report *best = first ? made.report : shared.report;
+    const struct switch_gain gain = advice_switch(base.scenario, base.report, arena);
+    assert_non_null(gain.name);
+    assert_string_equal(gain.name,
+                        first ? "moe.exchange: hierarchical" : "moe.overlap_shared_expert: true");
+    assert_close(gain.share, 1.0 - best->step_time_s / base.report->step_time_s, 1e-12);
+    assert_true(gain.share > 0.0);
+    arena_destroy(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(share_is_a_difference),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
