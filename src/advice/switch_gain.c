@@ -31,7 +31,7 @@ static void add_exchange(struct switch_set *set, const struct scenario *scenario
         add(set, scenario, "moe.exchange: hierarchical")->moe.exchange = EXCHANGE_HIERARCHICAL;
     }
     if (!scenario->moe.overlap_shared_expert)
-        add(set, scenario, "moe.overlap_shared_expert: true")->moe.overlap_shared_expert = true;
+        add(set, scenario, "moe.overlap.shared_expert: true")->moe.overlap_shared_expert = true;
 }
 
 static void add_data(struct switch_set *set, const struct scenario *scenario)

@@ -37,13 +37,13 @@ static void share_is_a_difference(void **state)
     const struct run base = run_of(arena, NULL, NULL);
     assert_non_null(strstr(base.report->verdict, "exposed expert communication"));
     const struct run made = run_of(arena, "moe.exchange", "hierarchical");
-    const struct run shared = run_of(arena, "moe.overlap_shared_expert", "true");
+    const struct run shared = run_of(arena, "moe.overlap.shared_expert", "true");
     const bool first = made.report->step_time_s <= shared.report->step_time_s;
     const struct report *best = first ? made.report : shared.report;
     const struct switch_gain gain = advice_switch(base.scenario, base.report, arena);
     assert_non_null(gain.name);
     assert_string_equal(gain.name,
-                        first ? "moe.exchange: hierarchical" : "moe.overlap_shared_expert: true");
+                        first ? "moe.exchange: hierarchical" : "moe.overlap.shared_expert: true");
     assert_close(gain.share, 1.0 - best->step_time_s / base.report->step_time_s, 1e-12);
     assert_true(gain.share > 0.0);
     arena_destroy(arena);
