@@ -72,7 +72,7 @@ function(stepsim_add_test path)
     set(timeout 120)
     if(kind STREQUAL "builds")
         set(timeout 900)
-    elseif(kind MATCHES "^(sweep|cluster)$")
+    elseif(kind MATCHES "^(sweep|cluster|validation)$" OR name MATCHES "^unit/search/")
         set(timeout 600)
     endif()
     set_tests_properties(${name} PROPERTIES
