@@ -60,6 +60,14 @@ struct option_row {
     const char *group;         /* heading in the help */
 };
 
+/* Worker processes: a row of every command that has some. */
+#define OPTION_JOBS(offset_, group_)                                                               \
+    {                                                                                              \
+        .name = "jobs", .kind = OPTION_COUNT, .argument = "N",                                     \
+        .help = "worker processes; the number of processors if left out", .offset = (offset_),     \
+        .minimum = 1, .maximum = 1024, .group = (group_)                                           \
+    }
+
 /* The positional arguments. */
 struct arguments {
     const char *const *items;

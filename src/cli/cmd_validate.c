@@ -18,14 +18,7 @@ struct validate_values {
 #define AT(field) offsetof(struct validate_values, field)
 
 static const struct option_row option_rows[] = {
-    {.name = "jobs",
-     .kind = OPTION_COUNT,
-     .argument = "N",
-     .help = "worker processes; the number of processors if left out",
-     .offset = AT(jobs),
-     .minimum = 1,
-     .maximum = 1024,
-     .group = "Simulation"},
+    OPTION_JOBS(AT(jobs), "Simulation"),
     {.name = "set",
      .kind = OPTION_LIST,
      .argument = "KEY=VALUE",

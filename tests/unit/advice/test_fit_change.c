@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "../../support/assert_close.h"
+#include "run_text.h"
 #include "stepsim/advice.h"
 
 static const char TOO_LARGE[] =
@@ -15,29 +15,11 @@ static const char TOO_LARGE[] =
     "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 128}\n"
     "schedule: {kind: 1f1b, p2p: overlapped}\n";
 
-static struct run run_of(struct arena *arena, const char *key, const char *value)
-{
-    struct error_list errors;
-    error_list_init(&errors, arena);
-    const struct scenario_override override = {key, value};
-    const struct scenario_source source = {.text = TOO_LARGE,
-                                           .text_name = "test",
-                                           .overrides = &override,
-                                           .override_count = key != NULL ? 1 : 0};
-    const struct scenario *scenario = scenario_load(&source, arena, &errors);
-    struct run run = {0};
-    const struct run_options options = {.steps = 1};
-    if (scenario == NULL || !run_simulate(&run, scenario, &options, arena, &errors))
-        print_error("%s", error_list_text(&errors, arena));
-    assert_non_null(run.report);
-    return run;
-}
-
 static void changes_fit_when_made(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
-    const struct run run = run_of(arena, NULL, NULL);
+    const struct run run = run_text(arena, TOO_LARGE, NULL, NULL);
     assert_false(run.report->fits);
     const struct fit_changes changes = advice_fit(run.scenario, arena);
     assert_true(changes.count > 0 && changes.tried >= changes.count);
@@ -46,7 +28,7 @@ static void changes_fit_when_made(void **state)
         assert_true(i == 0 || change->tokens_per_s <= changes.items[i - 1].tokens_per_s);
         if (strncmp(change->value, "also ", 5) == 0)
             continue; /* the sets are empty in this job: the word alone is the new set */
-        const struct run made = run_of(arena, change->key, change->value);
+        const struct run made = run_text(arena, TOO_LARGE, change->key, change->value);
         assert_true(made.report->fits);
         assert_close(made.report->step_time_s, change->step_time_s, 1e-12);
     }
@@ -57,12 +39,12 @@ static void menu_is_a_difference(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
-    const struct run base = run_of(arena, NULL, NULL);
+    const struct run base = run_text(arena, TOO_LARGE, NULL, NULL);
     const struct recompute_menu menu = advice_recompute(base.scenario, arena);
     assert_int_equal(menu.count, 10);
     for (uint32_t i = 0; i < menu.count; i++) {
         const char *set = arena_printf(arena, "[%s]", menu.items[i].module);
-        const struct run made = run_of(arena, "recompute.modules", set);
+        const struct run made = run_text(arena, TOO_LARGE, "recompute.modules", set);
         assert_false(menu.items[i].on);
         assert_close(menu.items[i].saved_bytes, base.report->peak_bytes - made.report->peak_bytes,
                      1e-9);

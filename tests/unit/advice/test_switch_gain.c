@@ -1,7 +1,7 @@
 /* The share that a switch recovers is the difference of two runs, made by hand. */
 #include <string.h>
 
-#include "../../support/assert_close.h"
+#include "run_text.h"
 #include "stepsim/advice.h"
 
 static const char EXCHANGING[] =
@@ -12,32 +12,14 @@ static const char EXCHANGING[] =
     "training: {seq_len: 4096, micro_batch_size: 1, global_batch_size: 1024}\n"
     "schedule: {kind: 1f1b, p2p: overlapped}\n";
 
-static struct run run_of(struct arena *arena, const char *key, const char *value)
-{
-    struct error_list errors;
-    error_list_init(&errors, arena);
-    const struct scenario_override override = {key, value};
-    const struct scenario_source source = {.text = EXCHANGING,
-                                           .text_name = "test",
-                                           .overrides = &override,
-                                           .override_count = key != NULL ? 1 : 0};
-    const struct scenario *scenario = scenario_load(&source, arena, &errors);
-    struct run run = {0};
-    const struct run_options options = {.steps = 1};
-    if (scenario == NULL || !run_simulate(&run, scenario, &options, arena, &errors))
-        print_error("%s", error_list_text(&errors, arena));
-    assert_non_null(run.report);
-    return run;
-}
-
 static void share_is_a_difference(void **state)
 {
     (void)state;
     struct arena *arena = arena_create("test");
-    const struct run base = run_of(arena, NULL, NULL);
+    const struct run base = run_text(arena, EXCHANGING, NULL, NULL);
     assert_non_null(strstr(base.report->verdict, "exposed expert communication"));
-    const struct run made = run_of(arena, "moe.exchange", "hierarchical");
-    const struct run shared = run_of(arena, "moe.overlap.shared_expert", "true");
+    const struct run made = run_text(arena, EXCHANGING, "moe.exchange", "hierarchical");
+    const struct run shared = run_text(arena, EXCHANGING, "moe.overlap.shared_expert", "true");
     const bool first = made.report->step_time_s <= shared.report->step_time_s;
     const struct report *best = first ? made.report : shared.report;
     const struct switch_gain gain = advice_switch(base.scenario, base.report, arena);
