@@ -38,6 +38,8 @@ struct compute_ask {
     double m, n, k;
     double groups;
     double weight_bytes_per_element; /* matmul operands; 2 for bf16 */
+    double result_bytes; /* matmul: read and written per element of the result, such as 8 where it
+                            is added to a 32-bit buffer; 0: written as wide as an operand */
     double queries;   /* query rows per sequence on this rank */
     double keys;      /* mean visible keys of one query (half of the sequence when causal) */
     double sequence;  /* keys of the sequence, for the efficiency ramp */

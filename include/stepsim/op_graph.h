@@ -85,6 +85,7 @@ struct block_ops {
     double workspace_forward_bytes;    /* alive only while the pass runs */
     double workspace_backward_bytes;
     double workspace_rows_bytes;       /* part of both that grows with the routed rows */
+    double workspace_gradient_bytes;   /* of the weight gradient: a tensor before it is added */
     bool moe;
     double host_syncs;                 /* device-to-host synchronisations of one pass */
 };

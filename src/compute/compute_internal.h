@@ -16,12 +16,14 @@ void compute_term(struct compute_cost *cost, const char *name, double value, con
 struct matmul_shape {
     double groups, m, n, k;
     double element_bytes;
+    double result_bytes; /* moved per element of the result; 0: one element is written */
     bool mean_rows; /* m is the mean over groups whose rows differ: tiles are expected values */
     bool padded_k;  /* a k that is no multiple of the alignment costs speed */
 };
 
 struct matmul_time {
     double cube_s, hbm_s; /* without start-up; the kernel takes the longer one */
+    double result_s;      /* what a wide result adds to cube_s, at the end of each tile */
     double flop, bytes;
     double tiles, waves;
     double occupancy; /* useful share of the slots tiles x waves, 0..1 */

@@ -2,7 +2,7 @@
  * compute_tiles.c - time of matrix products cut into tiles.
  *
  *     cube = 2 g m n k / (peak * efficiency * k/(k + k_half) * sqrt(occupancy) * spill * align)
- *     hbm  = g (mk + kn + mn) * element / (hbm * hbm_efficiency)
+ *     hbm  = g ((mk + kn) * element + mn * result) / (hbm * hbm_efficiency)
  *
  * The result is cut into tiles, the tiles are dealt to the cores in waves, and
  * occupancy is the useful share of all slots. Its square root stands for what real
@@ -10,6 +10,10 @@
  * is the time in which a tile's pipeline fills and its result is written out. A
  * tile may lie either way, and a product with fewer rows than a tile has pays for rows
  * in units of the 16 x 16 array only.
+ *
+ * A result that moves more than one element per value (a weight gradient that is read from a
+ * 32-bit buffer, added to and written back) holds its core for the excess at the rate of the L2:
+ * the accumulators of a tile are not free for the next one before.
  *
  * Every factor keeps the time from falling when m, n or k grows (k: along multiples of
  * the alignment).
@@ -92,6 +96,13 @@ static double align_speed(const struct matmul_shape *shape, const struct device_
     return fmod(shape->k, device->matmul_align) == 0.0 ? 1.0 : device->matmul_unaligned_ratio;
 }
 
+/* Bytes of the result beyond one element per value. */
+static double excess_bytes(const struct matmul_shape *shape)
+{
+    const double wide = fmax(0.0, shape->result_bytes - shape->element_bytes);
+    return shape->groups * shape->m * shape->n * wide;
+}
+
 struct matmul_time compute_matmul_time(const struct matmul_shape *shape,
                                        const struct device_spec *device)
 {
@@ -100,13 +111,14 @@ struct matmul_time compute_matmul_time(const struct matmul_shape *shape,
         shape->groups * (shape->m * shape->k + shape->k * shape->n + shape->m * shape->n);
     struct matmul_time time = {
         .flop = 2.0 * product,
-        .bytes = elements * shape->element_bytes,
+        .bytes = elements * shape->element_bytes + excess_bytes(shape),
         .occupancy = 1.0,
         .k_ratio = 1.0,
         .spill_speed = 1.0,
         .align_speed = 1.0,
     };
-    time.hbm_s = time.bytes / (device->hbm_bytes_per_s * device->hbm_efficiency);
+    const double hbm_rate = device->hbm_bytes_per_s * device->hbm_efficiency;
+    time.hbm_s = time.bytes / hbm_rate;
     if (product <= 0.0)
         return time;
 
@@ -125,6 +137,7 @@ struct matmul_time compute_matmul_time(const struct matmul_shape *shape,
     time.align_speed = align_speed(shape, device);
     const double speed = device->matmul_efficiency * time.k_ratio * sqrt(time.occupancy) *
                          time.spill_speed * time.align_speed;
+    time.result_s = excess_bytes(shape) / fmax(hbm_rate, device->l2_bytes_per_s);
     time.cube_s = time.flop / (device->peak_flop_per_s * speed);
     return time;
 }
@@ -152,6 +165,11 @@ static void explain_matmul(const struct matmul_shape *shape, const struct matmul
     compute_term(cost, "spill", time->spill_speed, "ratio", "cluster.device.matmul_spill_ratio");
     compute_term(cost, "align", time->align_speed, "ratio",
                  "cluster.device.matmul_unaligned_ratio");
+    if (time->result_s > 0.0) {
+        compute_term(cost, "result", shape->result_bytes, "bytes", NULL);
+        compute_term(cost, "l2", device->l2_bytes_per_s, "bytes/s", "cluster.device.l2_bandwidth");
+        compute_term(cost, "result/l2", time->result_s, "s", NULL);
+    }
     compute_term(cost, "cube", time->cube_s, "s", NULL);
     compute_term(cost, "hbm", device->hbm_bytes_per_s, "bytes/s", "cluster.device.hbm_bandwidth");
     compute_term(cost, "hbm_efficiency", device->hbm_efficiency, "ratio",
@@ -165,7 +183,7 @@ void compute_matmul_cost(const struct matmul_shape *shape, const struct device_s
 {
     ASSERT(speed > 0.0);
     struct matmul_time time = compute_matmul_time(shape, device);
-    time.cube_s /= speed;
+    time.cube_s = time.cube_s / speed + time.result_s;
     const double work_s = fmax(time.cube_s, time.hbm_s);
     cost->time_s = work_s + device->matmul_startup_s;
     cost->flop = time.flop;

@@ -18,6 +18,7 @@ static void cost(const struct compute_ask *ask, const struct device_spec *device
         .n = ask->n,
         .k = ask->k,
         .element_bytes = ask->weight_bytes_per_element,
+        .result_bytes = ask->result_bytes,
         .mean_rows = true,
     };
     compute_matmul_cost(&shape, device, device->grouped_matmul_ratio, explain, cost);
@@ -30,7 +31,7 @@ const struct compute compute_grouped_matmul = {
     .name = "grouped_matmul",
     .title = "Matrix products of all local experts in one kernel",
     .formula = "max(2 groups mnk / (peak * efficiency * k/(k + k_half) * sqrt(occupancy) * spill * "
-               "grouped), traffic/hbm) + startup",
+               "grouped) + groups mn (result - element) / l2, traffic/hbm) + startup",
     .kinds = 1u << COMPUTE_GROUPED_MATMUL,
     .cost = cost,
 };

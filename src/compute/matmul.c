@@ -12,6 +12,7 @@ static void cost(const struct compute_ask *ask, const struct device_spec *device
         .n = ask->n,
         .k = ask->k,
         .element_bytes = ask->weight_bytes_per_element,
+        .result_bytes = ask->result_bytes,
         .padded_k = true,
     };
     compute_matmul_cost(&shape, device, 1.0, explain, cost);
@@ -28,8 +29,8 @@ static void cost(const struct compute_ask *ask, const struct device_spec *device
 const struct compute compute_matmul = {
     .name = "matmul",
     .title = "Matrix product by tiles and waves",
-    .formula = "max(2mnk / (peak * efficiency * k/(k + k_half) * sqrt(occupancy) * spill * align), "
-               "traffic/hbm) + startup",
+    .formula = "max(2mnk / (peak * efficiency * k/(k + k_half) * sqrt(occupancy) * spill * align) "
+               "+ mn (result - element) / l2, traffic/hbm) + startup",
     .kinds = 1u << COMPUTE_MATMUL,
     .cost = cost,
 };

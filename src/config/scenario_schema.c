@@ -487,7 +487,8 @@ static const struct schema_row rows[] = {
     {ROW(SCHEMA_BOOL, "fusion.rope", fusion.rope), .fallback = "true",
      .meaning = "One kernel per rotary embedding."},
     {ROW(SCHEMA_BOOL, "fusion.grad_accumulation", fusion.grad_accumulation), .fallback = "true",
-     .meaning = "Weight-gradient matmuls add into the gradient buffer."},
+     .meaning = "Weight-gradient matmuls read and write the gradient buffer; false: they write a "
+                "16-bit tensor, which a kernel per parameter adds."},
     {ROW(SCHEMA_BOOL, "fusion.cross_entropy", fusion.cross_entropy), .fallback = "false",
      .meaning = "Loss without an fp32 copy of the logits."},
 

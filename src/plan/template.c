@@ -330,17 +330,19 @@ struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_
     const double more = (rows_ratio - 1.0) * block->workspace_rows_bytes;
     const double forward = block->workspace_forward_bytes + more;
     const double backward = kept.recomputed + block->workspace_backward_bytes + more;
+    const double gradient = block->workspace_gradient_bytes;
     switch (which) {
     case TEMPLATE_FORWARD:
         return (struct pass_deltas){.start = kept.until_backward + kept.until_weight + forward,
                                     .end = -forward};
     case TEMPLATE_BACKWARD:
-        return (struct pass_deltas){.start = backward,
-                                    .end = -backward - kept.until_backward - kept.until_weight};
+        return (struct pass_deltas){
+            .start = backward + gradient,
+            .end = -backward - gradient - kept.until_backward - kept.until_weight};
     case TEMPLATE_BACKWARD_INPUT:
         return (struct pass_deltas){.start = backward, .end = -backward - kept.until_backward};
     case TEMPLATE_BACKWARD_WEIGHT:
-        return (struct pass_deltas){.end = -kept.until_weight};
+        return (struct pass_deltas){.start = gradient, .end = -gradient - kept.until_weight};
     case TEMPLATE_KIND_COUNT:
         break;
     }

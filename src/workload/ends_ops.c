@@ -39,8 +39,14 @@ int16_t embedding_backward(struct op_writer *writer, int16_t after)
                                                  .bytes = tensor};
         gather = op_collective(writer, &collective, after);
     }
-    const int16_t scatter = op_vector(writer, "embedding.grad", 4.0 * tensor, 2.0);
+    /* The table of gradients is set to zero, gets the rows of the tokens, and is added as a whole:
+     * no matmul makes it that could add. */
+    const double weights =
+        (double)sizes->model->spec->vocab_size / sizes->tp * sizes->hidden;
+    const int16_t scatter =
+        op_vector(writer, "embedding.grad", 4.0 * tensor + weights * ELEMENT_BYTES, 3.0);
     op_wait(writer, scatter, gather);
+    op_gradient_add(writer, "embedding.grad_add", weights, 1.0);
     return OP_NONE;
 }
 
@@ -50,6 +56,7 @@ static struct linear head_linear(const struct op_sizes *sizes)
         .name = "head",
         .input_grad = "head.dgrad",
         .weight_grad = "head.wgrad",
+        .grad_add = "head.grad_add",
         .gather = "head.all_gather",
         .gather_back = "head.reduce_scatter",
         .regather = "head.regather",
@@ -118,6 +125,7 @@ static struct linear mtp_linear(const struct op_sizes *sizes)
         .name = "mtp_projection",
         .input_grad = "mtp_projection.dgrad",
         .weight_grad = "mtp_projection.wgrad",
+        .grad_add = "mtp_projection.grad_add",
         .gather = "mtp.all_gather",
         .gather_back = "mtp.reduce_scatter",
         .regather = "mtp.regather",

@@ -150,8 +150,10 @@ static void router_backward(struct op_writer *writer)
     op_vector(writer, "router_top_k.grad", size.entry * experts * 4.0 * 6.0, 10.0);
     op_matmul(writer, "router.dgrad", size.entry, sizes->hidden, experts);
     writer->weight = true;
-    op_matmul(writer, "router.wgrad", sizes->hidden, experts, size.entry);
+    const int16_t gradient =
+        op_matmul(writer, "router.wgrad", sizes->hidden, experts, size.entry);
     writer->weight = false;
+    op_accumulate(writer, "router.grad_add", gradient, 1.0);
 }
 
 static void experts_forward(struct op_writer *writer)
@@ -179,13 +181,15 @@ static void expert_weight_gradients(struct op_writer *writer, bool down)
     const double m = size.rows / size.local;
     writer->weight = true;
     writer->rows_scale = true;
-    if (down) {
-        grouped(writer, "expert_down.wgrad", size.expert_width, sizes->hidden, m);
-    } else {
-        grouped(writer, "expert_up.wgrad", sizes->hidden, ffn_gates(sizes) * size.expert_width, m);
-    }
+    const int16_t gradient =
+        down ? grouped(writer, "expert_down.wgrad", size.expert_width, sizes->hidden, m)
+             : grouped(writer, "expert_up.wgrad", sizes->hidden,
+                       ffn_gates(sizes) * size.expert_width, m);
     writer->rows_scale = false;
     writer->weight = false;
+    /* Grouped experts of a rank are one parameter. */
+    op_accumulate(writer, down ? "expert_down.grad_add" : "expert_up.grad_add", gradient,
+                  sizes->scenario->moe.grouped_matmul ? 1.0 : size.local);
 }
 
 static void experts_backward(struct op_writer *writer)

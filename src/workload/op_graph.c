@@ -5,6 +5,8 @@
  */
 #include "stepsim/op_graph.h"
 
+#include <math.h>
+
 #include "op_writer.h"
 
 /* Two passes over layers with and without a window, and the three other kinds. */
@@ -169,7 +171,25 @@ static struct op_list filtered(const struct op_list *list, op_filter filter, uin
     return (struct op_list){.ops = ops, .count = count};
 }
 
-/* Alive only while a pass runs: gathered inputs, exchange buffers, gradients of outputs. */
+/* The largest weight gradient that exists as a tensor of its own before it is added: all unless
+ * the matmul adds, and always that of the embedding table. */
+static double largest_gradient(const struct op_sizes *sizes, const struct block_ops *block)
+{
+    if (block->kind == BLOCK_EMBEDDING)
+        return (double)sizes->model->spec->vocab_size / sizes->tp * sizes->hidden * ELEMENT_BYTES;
+    double largest = 0.0;
+    for (uint32_t i = 0; i < block->backward.count; i++) {
+        const struct compute_ask *ask = &block->backward.ops[i].compute;
+        const bool grouped = ask->kind == COMPUTE_GROUPED_MATMUL;
+        if (!block->backward.ops[i].in_weight_pass || !(grouped || ask->kind == COMPUTE_MATMUL))
+            continue;
+        largest = fmax(largest, (grouped ? ask->groups : 1.0) * ask->m * ask->n * ELEMENT_BYTES);
+    }
+    return sizes->scenario->fusion.grad_accumulation ? 0.0 : largest;
+}
+
+/* Alive only while a pass runs: gathered inputs, exchange buffers, gradients of outputs and
+ * weights. */
 static void workspaces(const struct op_sizes *sizes, struct block_ops *block)
 {
     const double whole = sizes->tokens * sizes->hidden * ELEMENT_BYTES;
@@ -192,6 +212,7 @@ static void workspaces(const struct op_sizes *sizes, struct block_ops *block)
     if (block->kind == BLOCK_HEAD) {
         block->workspace_backward_bytes = 2.0 * whole;
     }
+    block->workspace_gradient_bytes = largest_gradient(sizes, block);
 }
 
 static void build_block(struct block_ops *block, const struct op_sizes *sizes, struct arena *arena)

@@ -100,6 +100,35 @@ int16_t op_matmul(struct op_writer *writer, const char *name, double m, double n
     return index;
 }
 
+/*
+ * Every microbatch adds its gradients to a buffer of precision.gradients (main_grad of Megatron).
+ * Unfused, the matmul writes a tensor of 16 bits and the addition reads both and writes the
+ * buffer; fused, the matmul reads and writes the buffer where it would write its result.
+ */
+static double buffer_bytes(const struct op_writer *writer)
+{
+    return writer->sizes->scenario->precision.gradients == PRECISION_FP32 ? 4.0 : 2.0;
+}
+
+void op_gradient_add(struct op_writer *writer, const char *name, double weights, double parts)
+{
+    const bool before = writer->weight;
+    writer->weight = true;
+    const int16_t index =
+        op_vector(writer, name, weights * (ELEMENT_BYTES + 2.0 * buffer_bytes(writer)), parts);
+    writer->ops[index].compute.kind = COMPUTE_OPTIMIZER; /* a buffer too large for the L2 */
+    writer->weight = before;
+}
+
+void op_accumulate(struct op_writer *writer, const char *name, int16_t matmul, double parts)
+{
+    struct compute_ask *ask = &writer->ops[matmul].compute;
+    if (writer->sizes->scenario->fusion.grad_accumulation)
+        ask->result_bytes = 2.0 * buffer_bytes(writer);
+    else
+        op_gradient_add(writer, name, ask->groups * ask->m * ask->n, parts);
+}
+
 int16_t op_collective(struct op_writer *writer, const struct op_collective *collective,
                       int16_t after)
 {
@@ -162,6 +191,7 @@ static void weight_gradient(struct op_writer *writer, const struct linear *linea
         op_matmul(writer, linear->weight_grad, linear->in, linear->out, linear->tokens);
     writer->weight = false;
     op_wait(writer, index, after);
+    op_accumulate(writer, linear->grad_add, index, 1.0);
 }
 
 int16_t op_column_backward(struct op_writer *writer, const struct linear *linear, int16_t after)

@@ -51,6 +51,12 @@ int16_t op_vector(struct op_writer *writer, const char *name, double bytes, doub
 int16_t op_permute(struct op_writer *writer, const char *name, double bytes, double kernels);
 int16_t op_matmul(struct op_writer *writer, const char *name, double m, double n, double k);
 
+/* The weight gradient of `parts` parameters that `matmul` makes: the matmul adds into the gradient
+ * buffer (fusion.grad_accumulation), or writes a 16-bit tensor that a kernel per parameter adds. */
+void op_accumulate(struct op_writer *writer, const char *name, int16_t matmul, double parts);
+/* The kernels alone, for gradients that no matmul makes. */
+void op_gradient_add(struct op_writer *writer, const char *name, double weights, double parts);
+
 struct op_collective {
     const char *name;
     enum collective_kind kind;
@@ -68,6 +74,7 @@ struct linear {
     const char *name;        /* "qkv" */
     const char *input_grad;  /* "qkv.dgrad" */
     const char *weight_grad; /* "qkv.wgrad" */
+    const char *grad_add;    /* "qkv.grad_add" */
     const char *gather;      /* collective in front of it (column) or behind it (row), forward */
     const char *gather_back; /* the same in the backward pass */
     const char *regather;    /* column: the input gathered again for the weight gradient */

@@ -223,12 +223,31 @@ static void splitting_a_matmul_into_groups_never_helps(void **state)
     }
 }
 
+/* Adding to a wider buffer moves more. */
+static void a_wider_result_never_takes_less_time(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < device_count; i++) {
+        for (double k = 16; k <= 16384; k *= 4) {
+            struct compute_ask ask = ask_of(COMPUTE_MATMUL, (struct size){2048, 5120, k, 1});
+            const double written_s = compute_cost(&ask, devices[i], false).time_s;
+            ask.result_bytes = 4.0;
+            const double narrow_s = compute_cost(&ask, devices[i], false).time_s;
+            ask.result_bytes = 8.0;
+            const struct compute_cost wide = compute_cost(&ask, devices[i], false);
+            assert_true(narrow_s > written_s && wide.time_s > narrow_s);
+            assert_true(wide.time_s >= wide.bytes / devices[i]->hbm_bytes_per_s);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_time_is_possible),
         cmocka_unit_test(more_work_never_takes_less_time),
         cmocka_unit_test(time_never_dips),
+        cmocka_unit_test(a_wider_result_never_takes_less_time),
         cmocka_unit_test(splitting_a_matmul_into_groups_never_helps),
     };
     return cmocka_run_group_tests(tests, load_devices, free_devices);

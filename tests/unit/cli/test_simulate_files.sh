@@ -6,7 +6,7 @@ run simulate "$small" --gantt --gantt-file "$scratch/g.svg"
 expect_status 0
 sed -n '/^STAGE/,$p' "$out" >"$scratch/drawing"
 [ "$(wc -l <"$scratch/drawing")" -eq 3 ] || fail "two rows"
-grep -q '^    0  ff.*o$' "$scratch/drawing" || fail "stage 0 begins with a forward"
+grep -q '^    0  [Ff].*o$' "$scratch/drawing" || fail "stage 0 begins with a forward"
 grep -q '^    1  \..*o$' "$scratch/drawing" || fail "stage 1 waits"
 python3 -c "
 import xml.etree.ElementTree as tree

@@ -73,6 +73,41 @@ static void few_rows_wait_for_the_weights(void **state)
     assert_string_equal(cost.bound, "hbm");
 }
 
+/* A weight gradient that is added to a 32-bit buffer: 8 bytes a value instead of 2, and the 6 more
+ * pass between a core and the L2, 4 TB/s here, while its array waits. */
+static void a_wide_result_holds_the_cores(void **state)
+{
+    (void)state;
+    struct device_spec device = device_round();
+    device.l2_bytes_per_s = 4e12;
+    struct compute_ask ask = matmul(1280, 2560, 1024);
+    const struct compute_cost narrow = compute_cost(&ask, &device, false);
+    ask.result_bytes = 8.0;
+    const struct compute_cost wide = compute_cost(&ask, &device, false);
+    assert_close(wide.bytes - narrow.bytes, 6.0 * 1280 * 2560, TINY);
+    assert_close(wide.time_s - narrow.time_s, 6.0 * 1280 * 2560 / 4e12, 1e-9);
+    assert_close(wide.flop, narrow.flop, TINY);
+    ask.kind = COMPUTE_GROUPED_MATMUL;
+    ask.groups = 3.0;
+    const struct compute_cost grouped = compute_cost(&ask, &device, false);
+    ask.result_bytes = 2.0;
+    assert_close(grouped.bytes - compute_cost(&ask, &device, false).bytes,
+                 3.0 * 6.0 * 1280 * 2560, TINY);
+}
+
+/* Few rows: the bytes decide, and they are 2 (mk + kn) + 8 mn. */
+static void a_wide_result_of_few_rows_waits_for_the_memory(void **state)
+{
+    (void)state;
+    const struct device_spec device = device_round();
+    struct compute_ask ask = matmul(1280, 2560, 16);
+    ask.result_bytes = 8.0;
+    const struct compute_cost cost = compute_cost(&ask, &device, false);
+    const double bytes = 2.0 * (1280 * 16 + 16 * 2560) + 8.0 * 1280 * 2560;
+    assert_close(cost.time_s, bytes / 1e12, TINY);
+    assert_string_equal(cost.bound, "hbm");
+}
+
 /* Rows are paid for in sixteens: 8 rows on an array of 16 use half of it. */
 static void eight_rows_cost_as_much_as_half_filled_sixteen(void **state)
 {
@@ -129,6 +164,8 @@ int main(void)
         cmocka_unit_test(a_tile_lies_the_better_way),
         cmocka_unit_test(half_of_the_speed_at_k_half),
         cmocka_unit_test(few_rows_wait_for_the_weights),
+        cmocka_unit_test(a_wide_result_holds_the_cores),
+        cmocka_unit_test(a_wide_result_of_few_rows_waits_for_the_memory),
         cmocka_unit_test(eight_rows_cost_as_much_as_half_filled_sixteen),
         cmocka_unit_test(half_outside_the_l2_goes_half_way_to_the_spill_ratio),
         cmocka_unit_test(an_unaligned_k_runs_at_its_ratio),

@@ -3,6 +3,8 @@
  * the activation formula of Korthikanti et al. (2022), and the exchange volumes worked out in
  * the public analysis of Pangu Ultra MoE (TP 8, expert group 32, two sequences of 8192).
  */
+#include <string.h>
+
 #include "../../support/assert_close.h"
 #include "../../support/graph_builder.h"
 #include "../../support/scenario_builder.h"
@@ -173,6 +175,82 @@ static void test_recompute_pass(void **state)
     assert_int_equal(block->pass[PASS_RECOMPUTE].count, block->pass[PASS_FORWARD].count);
 }
 
+/* Bytes that the additions of weight gradients move, and whether the matmuls add themselves. */
+static double added_bytes(const struct block_ops *block)
+{
+    double bytes = 0.0;
+    for (uint32_t i = 0; i < block->backward.count; i++) {
+        const struct op *op = &block->backward.ops[i];
+        if (strstr(op->name, ".grad_add") != NULL) {
+            assert_true(op->in_weight_pass);
+            bytes += op->compute.bytes;
+        }
+    }
+    return bytes;
+}
+
+/* Unfused, each weight of a layer costs 2 + 4 + 4 bytes per microbatch: the 16-bit gradient and the
+ * 32-bit buffer read, the buffer written. Norms take no part, so the weights are those of the
+ * linear layers: 4 h^2 + 3 h f at tensor degree 1 and equal head counts. */
+static void test_gradients_are_added(void **state)
+{
+    (void)state;
+    struct scenario scenario = builder_scenario();
+    scenario.model = builder_model("Llama2-7B");
+    const double h = (double)scenario.model.hidden_size;
+    const double f = (double)scenario.model.ffn_intermediate_size;
+    const double weights = 4.0 * h * h + 3.0 * h * f;
+    scenario.fusion.grad_accumulation = false;
+    const struct op_graph *graph = graph_of(&scenario, arena);
+    const struct block_ops *block = layer_of(graph, BLOCK_DENSE);
+    assert_close(added_bytes(block), 10.0 * weights, 1e-12);
+    /* The largest gradient, gate and up, is a tensor of its own for a while. */
+    assert_close(block->workspace_gradient_bytes, 2.0 * h * 2.0 * f, 1e-12);
+    assert_close(list_find(&block->backward, "qkv.wgrad")->compute.result_bytes, 0.0, 0.0);
+    scenario.precision.gradients = PRECISION_BF16;
+    graph = graph_of(&scenario, arena);
+    assert_close(added_bytes(layer_of(graph, BLOCK_DENSE)), 6.0 * weights, 1e-12);
+}
+
+/* Fused, the matmul reads and writes the buffer: 8 bytes a weight. */
+static void test_matmuls_add_gradients(void **state)
+{
+    (void)state;
+    struct scenario scenario = builder_scenario();
+    scenario.model = builder_model("Mixtral-8x7B");
+    scenario.fusion.grad_accumulation = true;
+    const struct op_graph *graph = graph_of(&scenario, arena);
+    const struct block_ops *block = layer_of(graph, BLOCK_MOE);
+    assert_close(added_bytes(block), 0.0, 0.0);
+    assert_close(block->workspace_gradient_bytes, 0.0, 0.0);
+    assert_close(list_find(&block->backward, "expert_up.wgrad")->compute.result_bytes, 8.0, 0.0);
+    assert_close(list_find(&block->backward, "qkv.dgrad")->compute.result_bytes, 0.0, 0.0);
+    /* No matmul makes the gradient of the embedding: it is added in both cases. */
+    const struct model_spec *model = &scenario.model;
+    const double table = (double)model->vocab_size * (double)model->hidden_size;
+    const struct block_ops *embedding = op_graph_block(graph, BLOCK_EMBEDDING, false);
+    assert_close(added_bytes(embedding), 10.0 * table, 1e-12);
+    assert_close(embedding->workspace_gradient_bytes, 2.0 * table, 1e-12);
+}
+
+/* A loop over experts has a parameter, and so a kernel, for each. */
+static void test_looped_experts_add_one_by_one(void **state)
+{
+    (void)state;
+    struct scenario scenario = builder_scenario();
+    scenario.model = builder_model("Mixtral-8x7B");
+    scenario.fusion.grad_accumulation = false;
+    scenario.moe.grouped_matmul = false;
+    const struct op_graph *graph = graph_of(&scenario, arena);
+    const struct op_list *list = &layer_of(graph, BLOCK_MOE)->backward;
+    const double experts = (double)scenario.model.moe.experts;
+    assert_close(list_find(list, "expert_up.grad_add")->kernels, experts, 0.0);
+    assert_close(list_find(list, "expert_up.grad_add")->compute.bytes,
+                 10.0 * experts * 2.0 * (double)scenario.model.hidden_size *
+                     (double)scenario.model.moe.intermediate_size,
+                 1e-12);
+}
+
 /* Names are unique inside a list: explain addresses ops by name. */
 static void test_names_unique(void **state)
 {
@@ -206,6 +284,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rows_do_not_follow_ep, start, stop),
         cmocka_unit_test_setup_teardown(test_activation_bytes, start, stop),
         cmocka_unit_test_setup_teardown(test_recompute_pass, start, stop),
+        cmocka_unit_test_setup_teardown(test_gradients_are_added, start, stop),
+        cmocka_unit_test_setup_teardown(test_matmuls_add_gradients, start, stop),
+        cmocka_unit_test_setup_teardown(test_looped_experts_add_one_by_one, start, stop),
         cmocka_unit_test_setup_teardown(test_names_unique, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
