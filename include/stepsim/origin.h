@@ -3,10 +3,13 @@
  *
  * Every row of a schema table has one origin in the struct it fills, in row
  * order: position for error messages, and for facts (hardware numbers, published
- * counts) the source and grade that `explain` prints.
+ * counts) the source and grade that `explain` prints, and the interval in which the
+ * true value plausibly lies.
  */
 #ifndef STEPSIM_ORIGIN_H
 #define STEPSIM_ORIGIN_H
+
+#include <stdbool.h>
 
 #include "stepsim/error.h"
 
@@ -32,6 +35,8 @@ struct origin {
     enum fact_grade grade;
     struct location at;
     const char *source; /* facts only, else NULL */
+    bool bounded;       /* facts only: the plausible interval was given, from low to high */
+    double low, high;   /* SI; low <= value <= high */
 };
 
 #endif

@@ -443,11 +443,24 @@ const char *scenario_value_text(const struct scenario *scenario, const char *key
 /* The same as a number: numeric keys, and bools as 0 and 1. False for other kinds. */
 bool scenario_number(const struct scenario *scenario, const char *key, double *value);
 
+/* A number of hardware of a loaded scenario: of its cluster, a level, or its device. */
+struct scenario_fact {
+    const char *key; /* "cluster.device.cores", "cluster.levels.node.latency" */
+    const struct schema_row *row;
+    const struct origin *origin;
+    size_t offset; /* of its double in struct scenario */
+    double value;  /* SI */
+};
+/* All of them in the order of the schema: cluster, device, levels from the inside. In the arena. */
+const struct scenario_fact *scenario_facts(const struct scenario *scenario, struct arena *arena,
+                                           uint32_t *count);
+
 struct cJSON;
 /* The resolved scenario as JSON: {"parallel": {"tp": {"value": 8, "origin": "file"}, ...}, ...}.
  * Origins are "default", "file" and "set"; a file's has "at": "FILE:LINE:COL"; a fact has "source"
- * and "grade", a quantity its SI "unit". with_origin false gives plain values, without titles,
- * sources, published figures and other labels. Absent keys are left out. Caller frees. */
+ * and "grade", and "low" and "high" if it has an interval; a quantity has its SI "unit".
+ * with_origin false gives plain values, without titles, sources, published figures and other
+ * labels. Absent keys are left out. Caller frees. */
 struct cJSON *scenario_json(const struct scenario *scenario, bool with_origin);
 
 /* The canonical form: plain values, keys sorted bytewise, no spaces, shortest doubles, SI units.

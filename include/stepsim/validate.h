@@ -119,6 +119,7 @@ struct prediction {
     double step_s;
     double memory_bytes; /* largest peak of a stage that a framework's allocator would report */
     bool fits;
+    char device[64];  /* of the scenario: a name of configs/devices */
     char reason[256]; /* why there is no prediction */
 };
 

@@ -231,6 +231,10 @@ struct cJSON *describe_cluster(struct cli *cli, const char *name);
 
 /* "measured", "vendor", ...; "" for what is no fact. */
 const char *fact_grade_text(enum fact_grade grade);
+/* A value in its SI unit as people write it: "196 GB/s", "0.8". */
+const char *fact_text(struct cli *cli, double value, const char *unit);
+/* "16 GB/s to 27.2 GB/s"; "" where there is no interval, or no origin. */
+const char *fact_interval_text(struct cli *cli, const struct origin *origin, const char *unit);
 
 /* Prints a described entry for people. */
 void describe_print(struct cli *cli, const struct cJSON *entry);

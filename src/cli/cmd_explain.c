@@ -117,6 +117,10 @@ static cJSON *op_json(const struct run *run, const struct explain_op *item, bool
         cJSON_AddStringToObject(row, "unit", term->unit);
         cJSON_AddStringToObject(row, "key", term->origin_key != NULL ? term->origin_key : "");
         cJSON_AddStringToObject(row, "grade", grade_of(origin));
+        if (origin != NULL && origin->bounded) {
+            cJSON_AddNumberToObject(row, "low", origin->low);
+            cJSON_AddNumberToObject(row, "high", origin->high);
+        }
         cJSON_AddStringToObject(row, "source", source_of(term, origin));
     }
     return json;
@@ -129,6 +133,7 @@ static void print_inputs(struct cli *cli, const struct run *run, const struct op
     table_column(table, "VALUE", TABLE_RIGHT);
     table_column(table, "UNIT", TABLE_LEFT);
     table_column(table, "GRADE", TABLE_LEFT);
+    table_column(table, "INTERVAL", TABLE_LEFT);
     table_column(table, "FROM", TABLE_LEFT);
     for (uint32_t i = 0; i < cost->term_count; i++) {
         const struct cost_term *term = &cost->terms[i];
@@ -137,6 +142,7 @@ static void print_inputs(struct cli *cli, const struct run *run, const struct op
         table_cell(table, "%.6g", term->value);
         table_cell(table, "%s", term->unit);
         table_cell(table, "%s", grade_of(term_origin(run, term)));
+        table_cell(table, "%s", fact_interval_text(cli, term_origin(run, term), term->unit));
         table_cell(table, "%s", term->origin_key != NULL ? term->origin_key : "model and layout");
     }
     table_print(table, 2);

@@ -5,6 +5,7 @@
 
 #include "advice_print.h"
 #include "cli_internal.h"
+#include "range_print.h"
 #include "simulate_files.h"
 #include "simulate_print.h"
 #include "simulate_store.h"
@@ -19,7 +20,7 @@ struct simulate_values {
     const char *db, *emit;
     struct simulate_files files;
     struct option_count steps, jobs, seed;
-    bool json, require_fit, gantt;
+    bool json, require_fit, gantt, range, no_range;
 };
 
 static const char *const ranks_words[] = {"folded", "all", NULL};
@@ -80,6 +81,17 @@ static const struct option_row option_rows[] = {
      .help = "exit status 3 if the memory of a stage passes the limit",
      .offset = AT(require_fit),
      .group = "Simulation"},
+    {.name = "range",
+     .kind = OPTION_FLAG,
+     .help = "the range of the answer if assumed inputs are off: each is simulated at both ends of "
+             "its interval; tables have it unasked where that is quick, --json only with this",
+     .offset = AT(range),
+     .group = "Output"},
+    {.name = "no-range",
+     .kind = OPTION_FLAG,
+     .help = "tables without the range",
+     .offset = AT(no_range),
+     .group = "Output"},
     {.name = "json",
      .kind = OPTION_FLAG,
      .help = "one JSON object instead of tables",
@@ -166,6 +178,14 @@ static uint32_t job_count(const struct option_count *jobs)
     return processors > 0 ? (uint32_t)processors : 1;
 }
 
+static enum range_wish range_wish(const struct simulate_values *values)
+{
+    if (values->range) {
+        return RANGE_ALWAYS;
+    }
+    return values->no_range || values->json ? RANGE_NEVER : RANGE_IF_CHEAP;
+}
+
 /* The report; and when it does not fit, what would. */
 static void print_answer(struct cli *cli, const struct simulate_values *values,
                          const struct run *result)
@@ -180,13 +200,18 @@ static void print_answer(struct cli *cli, const struct simulate_values *values,
     if (!result->report->fits) {
         changes = advice_fit(result->scenario, cli->arena);
     }
+    const struct range_answer range =
+        range_find(cli, result->report, range_wish(values), job_count(&values->jobs));
     if (values->json) {
         cJSON *json = report_json(result->report);
+        if (range.range != NULL) {
+            cJSON_AddItemToObject(json, "range", range_answer_json(&range));
+        }
         cJSON_AddItemToObject(json, "fit_advice", advice_fit_json(&changes));
         print_json(json);
         return;
     }
-    simulate_print(cli, result);
+    simulate_print(cli, result, &range);
     if (!result->report->fits) {
         advice_print_fit(cli, &changes);
     }
@@ -203,6 +228,9 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
     if (values->gantt && values->json) {
         error_add(&cli->errors, ERROR_usage, nowhere, "--gantt",
                   "draws below the tables, which --json replaces; --gantt-file writes a picture");
+    }
+    if (values->range && values->no_range) {
+        error_add(&cli->errors, ERROR_usage, nowhere, "--range", "contradicts --no-range");
     }
     if (values->anchor != NULL && strcmp(path, "-") == 0) {
         error_add(&cli->errors, ERROR_usage, nowhere, "--anchor",

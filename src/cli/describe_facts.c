@@ -181,8 +181,7 @@ const char *fact_grade_text(enum fact_grade grade)
     }
 }
 
-/* "196 GB/s": with the short name of the byte. */
-static const char *quantity_text(struct cli *cli, double value, const char *unit)
+const char *fact_text(struct cli *cli, double value, const char *unit)
 {
     if (unit[0] == '\0') {
         return text_double(cli->arena, value);
@@ -190,6 +189,14 @@ static const char *quantity_text(struct cli *cli, double value, const char *unit
     return strncmp(unit, "byte", 4) == 0
                ? text_si(cli->arena, value, arena_printf(cli->arena, "B%s", unit + 4))
                : text_si(cli->arena, value, unit);
+}
+
+const char *fact_interval_text(struct cli *cli, const struct origin *origin, const char *unit)
+{
+    return origin != NULL && origin->bounded
+               ? arena_printf(cli->arena, "%s to %s", fact_text(cli, origin->low, unit),
+                              fact_text(cli, origin->high, unit))
+               : "";
 }
 
 /* The facts of one struct, read through the rows of its table. */
@@ -218,7 +225,8 @@ static void add_facts(struct cli *cli, cJSON *array, struct fact_struct facts)
                                 arena_printf(cli->arena, "%s%s", facts.prefix, row->key));
         cJSON_AddNumberToObject(fact, "value", value);
         cJSON_AddStringToObject(fact, "unit", unit);
-        cJSON_AddStringToObject(fact, "text", quantity_text(cli, value, unit));
+        cJSON_AddStringToObject(fact, "text", fact_text(cli, value, unit));
+        cJSON_AddStringToObject(fact, "interval", fact_interval_text(cli, &origins[i], unit));
         cJSON_AddStringToObject(fact, "grade", fact_grade_text(origins[i].grade));
         cJSON_AddStringToObject(fact, "source", origins[i].source != NULL ? origins[i].source : "");
     }

@@ -311,10 +311,11 @@ static void print_engine(struct cli *cli, const struct report *report)
            (unsigned long long)report->digest, paint(cli, PAINT_NONE));
 }
 
-void simulate_print(struct cli *cli, const struct run *run)
+void simulate_print(struct cli *cli, const struct run *run, const struct range_answer *range)
 {
     const struct report *report = run->report;
     print_headline(cli, report);
+    range_print_headline(cli, report, range);
     printf("\n");
     print_layout(cli, run);
     print_convention(cli, report);
@@ -323,6 +324,7 @@ void simulate_print(struct cli *cli, const struct run *run)
     print_memory(cli, report);
     print_experts(cli, report);
     print_steps(cli, report);
+    range_print_inputs(cli, report, range);
     print_verdict(cli, report);
     print_origins(cli, report->scenario, ORIGIN_SET, "Set on the command line");
     print_origins(cli, report->scenario, ORIGIN_DEFAULT, "Defaults in use (change with --set)");

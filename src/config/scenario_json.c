@@ -48,6 +48,10 @@ static cJSON *with_origin_json(const struct schema_row *row, cJSON *value,
         cJSON_AddItemToObjectCS(object, "source", cJSON_CreateString(origin->source));
     if (origin->grade != GRADE_NONE)
         cJSON_AddItemToObjectCS(object, "grade", cJSON_CreateString(grade_names[origin->grade]));
+    if (origin->bounded) {
+        cJSON_AddItemToObjectCS(object, "low", cJSON_CreateNumber(origin->low));
+        cJSON_AddItemToObjectCS(object, "high", cJSON_CreateNumber(origin->high));
+    }
     return object;
 }
 

@@ -253,7 +253,9 @@ char *schema_reference_markdown(struct arena *arena)
              "# Configuration\n\nGenerated from the schema tables; do not edit.\n\n"
              "Every key of a scenario and of the files it names. A quantity carries its unit. "
              "A fact is `{value:, source:, grade:}`, the grade being measured, vendor, fitted or "
-             "assumed. Unknown keys are errors; top-level keys that begin with `x-` are free. "
+             "assumed; `low:` and `high:` may give the interval in which the true value plausibly "
+             "lies (docs/RANGE.md). Unknown keys are errors; top-level keys that begin with `x-` "
+             "are free. "
              "`--set KEY=VALUE` takes the full path: `parallel.tp`, `model.layers`, "
              "`cluster.device.hbm_usable`, `cluster.levels.0.latency` or "
              "`cluster.levels.node.latency`; the value `null` takes a key away.\n");

@@ -1,9 +1,10 @@
 /*
  * schema_fact.c - numbers of hardware: a value that says where it comes from.
  *
- * In files a fact is {value:, source:, grade:}, all three. An override may be a
- * bare quantity; it then says that --set is its source and that it is assumed. An
- * override of the value alone never keeps the source of the old value.
+ * In files a fact is {value:, source:, grade:}, all three, and may carry low: and high:,
+ * the interval in which the true value plausibly lies. An override may be a bare quantity;
+ * it then says that --set is its source and that it is assumed. An override of the value
+ * alone never keeps source and interval of the old value.
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ static bool read_grade(const struct schema_fill *fill, const struct schema_row *
 
 /* The parts of a fact that were written. */
 struct fact_parts {
-    const struct yaml_tree *value, *source, *grade;
+    const struct yaml_tree *value, *source, *grade, *low, *high;
 };
 
 static bool take_parts(const struct schema_fill *fill, const struct schema_row *row,
@@ -47,15 +48,66 @@ static bool take_parts(const struct schema_fill *fill, const struct schema_row *
             parts->source = entry->value;
         else if (strcmp(entry->key, "grade") == 0)
             parts->grade = entry->value;
+        else if (strcmp(entry->key, "low") == 0)
+            parts->low = entry->value;
+        else if (strcmp(entry->key, "high") == 0)
+            parts->high = entry->value;
         else if (strcmp(entry->key, "note") != 0) {
             char quoted[CONFIG_QUOTE_SIZE];
-            schema_fill_error(fill, row, ERROR_unknown_key, entry->at,
-                              "%s is not part of a fact; it takes value, source, grade and note",
-                              config_quote(quoted, entry->key));
+            schema_fill_error(
+                fill, row, ERROR_unknown_key, entry->at,
+                "%s is not part of a fact; it takes value, low, high, source, grade and "
+                "note",
+                config_quote(quoted, entry->key));
             good = false;
         }
     }
     return good;
+}
+
+static bool bound_fails(const struct schema_fill *fill, const struct schema_row *row,
+                        const struct yaml_tree *bound, const char *relation,
+                        const struct yaml_tree *value)
+{
+    char quoted_bound[CONFIG_QUOTE_SIZE];
+    char quoted_value[CONFIG_QUOTE_SIZE];
+    schema_fill_error(fill, row, ERROR_bad_interval, bound->at,
+                      "%s is %s the value %s; the interval of a fact holds its value",
+                      config_quote(quoted_bound, bound->text), relation,
+                      config_quote(quoted_value, value->text));
+    return false;
+}
+
+/* The interval, which is optional; an end without the other is half a sentence. */
+static bool read_interval(const struct schema_fill *fill, const struct schema_row *row,
+                          const struct fact_parts *parts, double value, struct origin *origin)
+{
+    if (!parts->low && !parts->high)
+        return true;
+    if (!parts->low || !parts->high) {
+        schema_fill_error(
+            fill, row, ERROR_bad_interval, (parts->low ? parts->low : parts->high)->at,
+            "the interval of a fact has two ends; %s is missing", parts->low ? "high" : "low");
+        return false;
+    }
+    bool good = schema_read_quantity(fill, row, parts->low, &origin->low);
+    good = schema_read_quantity(fill, row, parts->high, &origin->high) && good;
+    if (good && origin->low > value)
+        good = bound_fails(fill, row, parts->low, "above", parts->value);
+    if (good && origin->high < value)
+        good = bound_fails(fill, row, parts->high, "below", parts->value);
+    origin->bounded = good;
+    return good;
+}
+
+/* An override of the value stands alone: what the file says of the old value does not hold. */
+static void drop_stale(struct fact_parts *parts)
+{
+    const struct yaml_tree **told[] = {&parts->low, &parts->high};
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        if (*told[i] && (*told[i])->writer != YAML_TREE_OVERRIDE)
+            *told[i] = NULL;
+    }
 }
 
 static bool read_fact_map(const struct schema_fill *fill, const struct schema_row *row, double *out,
@@ -69,10 +121,16 @@ static bool read_fact_map(const struct schema_fill *fill, const struct schema_ro
     }
     good = schema_read_quantity(fill, row, parts.value, out) && good;
     origin->at = parts.value->at;
+    if (parts.value->writer == YAML_TREE_OVERRIDE)
+        drop_stale(&parts);
+    if (good)
+        good = read_interval(fill, row, &parts, *out, origin);
     if (parts.value->writer == YAML_TREE_OVERRIDE &&
         !(parts.source && parts.source->writer == YAML_TREE_OVERRIDE)) {
         /* The source in the file speaks of another value. */
-        *origin = (struct origin){.kind = ORIGIN_SET, .grade = GRADE_ASSUMED, .source = "--set"};
+        origin->kind = ORIGIN_SET;
+        origin->grade = GRADE_ASSUMED;
+        origin->source = "--set";
         return good;
     }
     const bool has_source = parts.source && parts.source->kind == YAML_TREE_SCALAR &&

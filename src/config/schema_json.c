@@ -89,6 +89,8 @@ static cJSON *fact_schema(enum dimension dimension)
     cJSON *schema = typed("object");
     cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
     cJSON_AddItemToObject(properties, "value", quantity_schema(dimension));
+    cJSON_AddItemToObject(properties, "low", quantity_schema(dimension));
+    cJSON_AddItemToObject(properties, "high", quantity_schema(dimension));
     cJSON_AddItemToObject(properties, "source", typed("string"));
     cJSON *grade = cJSON_AddObjectToObject(properties, "grade");
     cJSON_AddItemToObject(grade, "enum", cJSON_CreateStringArray(grades, 4));

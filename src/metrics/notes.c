@@ -108,36 +108,51 @@ static const char *pending_note(struct arena *arena)
     return note;
 }
 
-/* Facts of one table, and how many of them are guesses. */
-static void count_facts(const struct schema_table *table, const struct origin *origins,
-                        unsigned *facts, unsigned *assumed)
+#define HELD_NAMED 6
+
+/* "; a, b and 3 more have no interval and are held" */
+static const char *held_words(const struct scenario_fact *facts, uint32_t count,
+                              struct arena *arena)
 {
-    for (uint32_t i = 0; origins != NULL && i < table->row_count; i++) {
-        if (table->rows[i].kind == SCHEMA_FACT) {
-            (*facts)++;
-            *assumed += origins[i].grade == GRADE_ASSUMED ? 1 : 0;
+    struct text text = {0};
+    unsigned held = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct origin *origin = facts[i].origin;
+        if (origin->grade == GRADE_ASSUMED && !origin->bounded && held++ < HELD_NAMED) {
+            text_add(&text, "%s%s", held > 1 ? ", " : "", facts[i].key);
         }
     }
+    if (held > HELD_NAMED) {
+        text_add(&text, " and %u more", held - HELD_NAMED);
+    }
+    const char *words =
+        held == 0 ? ""
+                  : arena_printf(arena,
+                                 " Assumed without an interval (low:, high:), so held where a "
+                                 "range is asked for: %s.",
+                                 text_string(&text));
+    text_free(&text);
+    return words;
 }
 
 static const char *assumed_note(const struct report *report, struct arena *arena)
 {
-    const struct cluster_spec *cluster = report->cluster->spec;
-    unsigned facts = 0;
+    const struct scenario *scenario = report->scenario;
+    uint32_t count = 0;
+    const struct scenario_fact *facts = scenario_facts(scenario, arena, &count);
     unsigned assumed = 0;
-    count_facts(&device_schema, cluster->device.origins, &facts, &assumed);
-    count_facts(&cluster_schema, cluster->origins, &facts, &assumed);
-    for (uint32_t l = 0; l < cluster->level_count; l++) {
-        count_facts(&level_schema, cluster->levels[l].origins, &facts, &assumed);
+    for (uint32_t i = 0; i < count; i++) {
+        assumed += facts[i].origin->grade == GRADE_ASSUMED ? 1 : 0;
     }
     if (assumed == 0) {
         return NULL;
     }
     return arena_printf(arena,
                         "%u of the %u numbers that describe device and links are assumed; "
-                        "`stepsim describe %s` and `stepsim describe %s` give grade and source of "
-                        "each.",
-                        assumed, facts, cluster->device.name, cluster->name);
+                        "`stepsim describe %s` and `stepsim describe %s` give grade, interval and "
+                        "source of each.%s",
+                        assumed, count, scenario->cluster.device.name, scenario->cluster.name,
+                        held_words(facts, count, arena));
 }
 
 void notes_write(struct report *report, struct arena *arena)

@@ -45,6 +45,13 @@ static cJSON *row_json(const struct scored_row *row)
     cJSON *object = cJSON_CreateObject();
     cJSON_AddStringToObject(object, "id", row->row->id);
     cJSON_AddStringToObject(object, "family", row->row->family);
+    cJSON_AddStringToObject(object, "vendor", row->row->ascend ? "ascend" : "nvidia");
+    cJSON_AddStringToObject(object, "models", row->row->moe ? "moe" : "dense");
+    cJSON_AddBoolToObject(object, "eligible", measurement_eligible(row->row));
+    if (row->prediction->done)
+        cJSON_AddStringToObject(object, "device", row->prediction->device);
+    else
+        cJSON_AddNullToObject(object, "device");
     add_number(object, "measured_s", row->row->step_s, row->row->step_s > 0.0);
     add_number(object, "predicted_s", row->prediction->step_s, row->prediction->done);
     add_number(object, "log_error", score_log_error(row), true);

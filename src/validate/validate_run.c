@@ -118,6 +118,7 @@ static bool simulate(const struct trial *trial, struct prediction *prediction)
     prediction->step_s = run.report->step_time_s;
     prediction->memory_bytes = allocated_peak(run.report, trial->mapping->row->first_step_memory);
     prediction->fits = run.report->fits;
+    snprintf(prediction->device, sizeof prediction->device, "%s", scenario->cluster.device.name);
     return true;
 }
 

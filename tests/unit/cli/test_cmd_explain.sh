@@ -27,6 +27,14 @@ op, = d['ops']
 copy = 2048 * 7680 * 2
 assert abs(op['bytes'] / (13 * copy) - 1) < 1e-9, op['bytes'] / copy"
 
+# an assumed input shows how far it may be off
+run explain "$sim" --op expert_up --block moe --pass forward
+expect_out "INTERVAL"
+run explain "$sim" --op expert_up --block moe --pass forward --json
+python_check "
+row, = [r for r in d['ops'][0]['inputs'] if r['key'] == 'cluster.device.grouped_matmul_ratio']
+assert row['grade'] == 'assumed' and row['low'] < row['value'] < row['high'], row"
+
 run explain "$sim" --block head; expect_status 0; expect_out "head, forward"
 grep -q "moe, forward" "$out" && fail "--block lets others pass"
 run explain "$sim" --op atention; expect_status 2; expect_err "did you mean attention"

@@ -84,6 +84,35 @@ run simulate "$small" --anchor "1 us"; expect_status 2; expect_err "[mfu_above_o
 run simulate - --anchor "1 s"; expect_status 2; expect_err "read twice"
 
 
+# the range: in tables where it is quick, in JSON where it is asked for
+run simulate "$small" --set cluster=h100_dgx
+expect_out "  Range "
+expect_out "Assumed inputs that move the answer"
+expect_out "were off by"
+run simulate "$small" --set cluster=h100_dgx --no-range
+grep -q "Range \|inputs" "$out" && fail "--no-range prints a range"
+run simulate "$small" --json
+python_check "assert 'range' not in d"
+run simulate "$small" --set cluster=h100_dgx --json --range
+expect_no_err
+python_check "
+r = d['range']
+assert r['step_time_s']['low'] <= d['step_time_s'] <= r['step_time_s']['high']
+assert r['mfu']['low'] <= d['mfu'] <= r['mfu']['high']
+assert r['tokens_per_s']['low'] <= d['tokens_per_s'] <= r['tokens_per_s']['high']
+assert r['peak_bytes']['low'] <= d['memory']['peak_bytes'] <= r['peak_bytes']['high']
+assert r['inputs'] and r['held'] == [] and r['model_error']['runs'] > 0
+for i in r['inputs']:
+    assert i['low'] <= i['value'] <= i['high'] and i['grade'] == 'assumed', i
+    moved = [i['step_time_low_s'] / d['step_time_s'], i['step_time_high_s'] / d['step_time_s']]
+    assert max(abs(m - 1) for m in moved) > 0.001, i
+"
+run simulate "$small"
+expect_out "None of the 8 assumed inputs moves the step"
+run simulate "$small" --range --set cluster.host_bandwidth='500 GB/s'
+expect_out "so held where a range is asked for: cluster.host_bandwidth"
+run simulate "$small" --range --no-range; expect_status 2; expect_err "--no-range"
+
 # mistakes in the scenario, and files that are not there
 run simulate "$small" --set parallel.tp=3; expect_status 2; expect_err "error: "
 run simulate "$small" --set parallel.tq=3; expect_status 2; expect_err "[unknown_key]"
