@@ -138,7 +138,7 @@ struct device_spec {
     double host_moe_sync_s;     /* device-to-host synchronisation of one MoE layer, eager */
     double step_overhead_s;     /* data, clipping, logging, per step */
     double growth_per_doubling; /* slow-down per doubling of devices beyond one node */
-    double sustained_ratio; /* speed of kernels in a long run over their speed alone */
+    double sustained_ratio;     /* speed of kernels in a long run over their speed alone */
     /* overlap */
     double contention_compute; /* compute time factor while communication runs beside it */
     double contention_comm;    /* communication time factor while compute runs beside it */
@@ -164,6 +164,7 @@ struct level_spec {
     double launch_s;              /* fixed cost of one collective at this level */
     double oversubscription;      /* 1: non-blocking */
     uint32_t nics;                /* ports of this level per node-below domain; 0: one per device */
+    uint32_t switches;            /* that share the traffic of one domain */
     const struct origin *origins; /* one per row of level_schema */
 };
 
@@ -174,6 +175,8 @@ struct cluster_spec {
     const char *title;
     const char *collectives; /* selection rules: "hccl_a2", "hccl_a3", "nccl", ... */
     uint32_t devices_per_node;
+    const char
+        *hosts; /* file with the names of its nodes, as they are cabled; NULL: node0, node1 */
     double
         host_bytes_per_s; /* host memory bandwidth shared by the devices of a node, one direction */
     uint32_t level_count; /* innermost first */
@@ -202,6 +205,7 @@ struct parallel_spec {
     uint32_t ulysses_size; /* hybrid */
     uint32_t zero;         /* 0..3 */
     const char *order;     /* "tp-cp-ep-dp-pp", innermost first */
+    const char *hosts;     /* file of hosts in the order of ranks; NULL: as they are cabled */
     enum stage_split split;
     const uint32_t *layers; /* SPLIT_LAYERS: per stage (pp entries) or per chunk (pp*vpp) */
     uint32_t layers_count;
@@ -251,7 +255,7 @@ struct moe_run_spec {
     bool routing_per_microbatch, routing_independent_replicas;
     uint32_t routing_hot;    /* hot_experts, spread_heat: how many are hot */
     uint32_t routing_period; /* rotating_hotspot, burst: steps */
-    uint32_t routing_nodes; /* nodes that hold all experts of a token; 0: no limit */
+    uint32_t routing_nodes;  /* nodes that hold all experts of a token; 0: no limit */
     uint64_t routing_seed;
     double drift;          /* share of load that moves per step, 0..1 */
     double aux_loss;       /* 0: none; narrows the distribution */
@@ -347,6 +351,13 @@ struct noise_spec {
     uint32_t slow_link_count;
 };
 
+/* Broken or slow hardware by name; cluster_build() says what a name means. */
+struct fault_spec {
+    const char *part;             /* "node 17", "spine 2", "nic 5 of node 17" */
+    double speed;                 /* share that is left; 0: broken */
+    const struct origin *origins; /* one per row of the fault table */
+};
+
 struct memory_spec {
     double reserve_bytes;
     double require_headroom_bytes;
@@ -374,6 +385,8 @@ struct scenario {
     struct mfu_spec mfu;
     const char *network; /* resolved against the network registry by run */
     struct noise_spec noise;
+    const struct fault_spec *faults;
+    uint32_t fault_count;
     struct memory_spec memory;
     uint64_t seed;
     const struct origin *origins; /* one per row of scenario_schema */

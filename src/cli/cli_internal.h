@@ -182,6 +182,7 @@ struct scenario_ask {
     struct option_list set;
     bool seeded;
     uint64_t seed;
+    const char *host_file; /* NULL: none */
 };
 
 /* Where a scenario comes from as the options ask; false with errors. */

@@ -17,7 +17,7 @@
 struct simulate_values {
     struct option_list set;
     const char *ranks, *anchor;
-    const char *db, *emit;
+    const char *db, *emit, *host_file;
     struct simulate_files files;
     struct option_count steps, jobs, seed;
     bool json, require_fit, gantt, range, no_range;
@@ -41,6 +41,13 @@ static const struct option_row option_rows[] = {
      .argument = "N",
      .help = "seed of every random stream that has none of its own",
      .offset = AT(seed),
+     .group = "Scenario"},
+    {.name = "hostfile",
+     .kind = OPTION_TEXT,
+     .argument = "FILE",
+     .help = "hosts in the order of ranks, one per line as `host slots=8` or `host`: the key "
+             "parallel.hosts",
+     .offset = AT(host_file),
      .group = "Scenario"},
     {.name = "steps",
      .kind = OPTION_COUNT,
@@ -251,6 +258,7 @@ static int run(struct cli *cli, const void *raw, const struct arguments *argumen
         .set = values->set,
         .seeded = values->seed.given,
         .seed = values->seed.value,
+        .host_file = values->host_file,
     };
     options.started_s = run_clock_s();
     const struct scenario *scenario = cli->errors.count == 0 ? load_scenario(cli, &ask) : NULL;

@@ -50,12 +50,25 @@ static void add_override(struct cli *cli, const char *text, struct scenario_over
     };
 }
 
+/* A text as YAML takes it whatever is in it. */
+static const char *quoted(struct cli *cli, const char *text)
+{
+    struct text yaml = {0};
+    text_add(&yaml, "'");
+    for (; *text != '\0'; text++)
+        text_add_bytes(&yaml, *text == '\'' ? "''" : text, *text == '\'' ? 2 : 1);
+    text_add(&yaml, "'");
+    const char *copy = arena_strndup(cli->arena, text_string(&yaml), yaml.length);
+    text_free(&yaml);
+    return copy;
+}
+
 bool scenario_source_of(struct cli *cli, const struct scenario_ask *ask,
                         struct scenario_source *source)
 {
     const size_t errors_before = cli->errors.count;
     struct scenario_override *overrides =
-        ARENA_ARRAY(cli->arena, ask->set.count + 1, struct scenario_override);
+        ARENA_ARRAY(cli->arena, ask->set.count + 2, struct scenario_override);
     uint32_t count = 0;
     for (uint32_t i = 0; i < ask->set.count; i++) {
         add_override(cli, ask->set.items[i], overrides, &count);
@@ -64,6 +77,10 @@ bool scenario_source_of(struct cli *cli, const struct scenario_ask *ask,
         overrides[count++] = (struct scenario_override){
             .key = "seed",
             .value = arena_printf(cli->arena, "%llu", (unsigned long long)ask->seed)};
+    }
+    if (ask->host_file != NULL) {
+        overrides[count++] = (struct scenario_override){.key = "parallel.hosts",
+                                                        .value = quoted(cli, ask->host_file)};
     }
     *source = (struct scenario_source){
         .path = ask->path,

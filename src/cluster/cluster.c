@@ -1,12 +1,13 @@
 /*
  * cluster.c - nested domains of devices, and the shape of groups in them.
  *
- * Domains of a level are runs of `size` ranks, so a level of two ranks is one division
- * each, and the members of a domain are consecutive in a sorted group: its shape is a
- * count of runs, O(members * levels).
+ * Domains of a level are runs of `size` devices, so a level of two ranks is one division
+ * each, and the members of a domain are consecutive in a group sorted by device: its shape
+ * is a count of runs, O(members * levels).
  */
-#include "stepsim/cluster.h"
+#include "cluster_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *level_key(const struct error_list *errors, uint32_t level, const char *leaf)
@@ -41,7 +42,7 @@ static void check_devices(const struct scenario *scenario, struct error_list *er
     const uint32_t node = spec->devices_per_node;
     const uint32_t outer = spec->levels[spec->level_count - 1].size;
 
-    if (devices > node && devices % node != 0)
+    if (devices > node && devices % node != 0 && scenario->parallel.hosts == NULL)
         error_add(errors, ERROR_devices_not_multiple_of_node, scenario_at(scenario, "devices"),
                   "devices", "%u devices do not fill nodes of %u; %u or %u would", devices, node,
                   devices / node * node, (devices / node + 1) * node);
@@ -125,6 +126,36 @@ static void check_slow_links(const struct scenario *scenario, struct error_list 
     }
 }
 
+uint32_t cluster_domain_size(const struct cluster *cluster, uint32_t level)
+{
+    const uint32_t size = cluster->spec->levels[level].size;
+    return size != 0 && size < cluster->capacity ? size : cluster->capacity;
+}
+
+static uint32_t last_device(const struct cluster *cluster)
+{
+    return cluster->by_device != NULL ? cluster->device_of[cluster->by_device[cluster->devices - 1]]
+                                      : cluster->devices - 1;
+}
+
+/* Levels up to the first one with a domain that holds all devices of the job. */
+static void count_levels(struct cluster *cluster)
+{
+    const struct cluster_spec *spec = cluster->spec;
+    const uint32_t first =
+        cluster->by_device != NULL ? cluster->device_of[cluster->by_device[0]] : 0;
+    const uint32_t last = last_device(cluster);
+    for (uint32_t i = 0; i < spec->level_count; i++) {
+        const uint32_t size = spec->levels[i].size;
+        const bool all = size == 0 || first / size == last / size;
+        cluster->level_count = i + 1;
+        /* Of the last level no more than is used, unless places leave gaps. */
+        cluster->level_size[i] = !all || (first > 0 && size != 0) ? size : last + 1;
+        if (all)
+            break;
+    }
+}
+
 const struct cluster *cluster_build(const struct scenario *scenario, struct arena *arena,
                                     struct error_list *errors)
 {
@@ -153,15 +184,66 @@ const struct cluster *cluster_build(const struct scenario *scenario, struct aren
         .node_size =
             spec->devices_per_node < scenario->devices ? spec->devices_per_node : scenario->devices,
     };
-    for (uint32_t i = 0; i < spec->level_count; i++) {
-        const uint32_t size = spec->levels[i].size;
-        const bool all = size == 0 || size >= scenario->devices;
-        cluster->level_size[i] = all ? scenario->devices : size;
-        cluster->level_count = i + 1;
-        if (all)
-            break;
-    }
+    struct cluster_input input = {.scenario = scenario, .arena = arena, .errors = errors};
+    if (!places_count(&input, cluster) || !faults_resolve(&input, cluster) ||
+        !places_resolve(&input, cluster))
+        return NULL;
+    if (cluster->device_of != NULL)
+        cluster->node_size = spec->devices_per_node;
+    if (cluster->device_of != NULL)
+        cluster->scratch = ARENA_ARRAY(arena, (size_t)cluster->devices * 2, uint32_t);
+    count_levels(cluster);
     return cluster;
+}
+
+/* ---- Ports of nodes ---- */
+
+uint32_t cluster_nic_level(const struct cluster_spec *spec)
+{
+    uint32_t inside = 0;
+    while (inside < spec->level_count && spec->levels[inside].size != 0 &&
+           spec->levels[inside].size <= spec->devices_per_node)
+        inside++;
+    if (inside == spec->level_count)
+        return LEVELS_MAX;
+    /* A scale-up fabric may go on beyond the node; the ports are where another link begins. */
+    for (uint32_t level = inside; inside > 0 && level < spec->level_count; level++) {
+        if (strcmp(spec->levels[level].link, spec->levels[inside - 1].link) != 0)
+            return level;
+    }
+    return inside;
+}
+
+uint32_t cluster_nics_of_node(const struct cluster_spec *spec)
+{
+    const uint32_t level = cluster_nic_level(spec);
+    ASSERT(level < LEVELS_MAX);
+    const uint32_t nics = spec->levels[level].nics;
+    if (nics == 0 || level == 0)
+        return spec->devices_per_node;
+    const uint32_t below = spec->levels[level - 1].size;
+    const uint32_t nodes = below > spec->devices_per_node ? below / spec->devices_per_node : 1;
+    return nics > nodes ? nics / nodes : 1;
+}
+
+/* ---- Domains and groups ---- */
+
+struct cluster_domains cluster_domains(const struct cluster *cluster, uint32_t size,
+                                       struct arena *arena)
+{
+    uint32_t *of = ARENA_ARRAY(arena, cluster->devices, uint32_t);
+    uint32_t *first = ARENA_ARRAY(arena, cluster->devices + 1, uint32_t);
+    uint32_t *members = ARENA_ARRAY(arena, cluster->devices, uint32_t);
+    struct cluster_domains domains = {.of = of, .first = first, .members = members};
+    for (uint32_t i = 0; i < cluster->devices; i++) {
+        members[i] = cluster->by_device != NULL ? cluster->by_device[i] : i;
+        const uint32_t domain = cluster_device(cluster, members[i]) / size;
+        if (i == 0 || domain != cluster_device(cluster, members[i - 1]) / size)
+            first[domains.count++] = i;
+        of[members[i]] = domains.count - 1;
+    }
+    first[domains.count] = cluster->devices;
+    return domains;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -172,25 +254,6 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 static uint32_t divide_up(uint32_t a, uint32_t b)
 {
     return a / b + (a % b != 0);
-}
-
-struct group_span cluster_group_span(const struct cluster *cluster, uint32_t size, uint32_t stride)
-{
-    ASSERT(size >= 1);
-    ASSERT(stride >= 1);
-    ASSERT((uint64_t)(size - 1) * stride < cluster->devices);
-
-    struct group_span span = {.size = size, .stride = size > 1 ? stride : 1};
-    for (uint32_t level = 0; level < LEVELS_MAX; level++) {
-        const bool used = level < cluster->level_count;
-        const uint32_t reach = used ? divide_up(cluster->level_size[level], stride) : size;
-        span.per_domain[level] = smaller(size, reach);
-        if (span.per_domain[level] < size)
-            span.outer_level = level + 1;
-    }
-    const uint32_t in_node = smaller(size, divide_up(cluster->node_size, stride));
-    span.groups_per_node = divide_up(cluster->node_size, in_node);
-    return span;
 }
 
 /* The largest number of members in one run of `domain` ranks. */
@@ -206,19 +269,79 @@ static uint32_t busiest_domain(const uint32_t *members, uint32_t count, uint32_t
     return best;
 }
 
+static uint32_t level_of_devices(const struct cluster *cluster, uint32_t a, uint32_t b)
+{
+    uint32_t level = 0;
+    while (a / cluster->level_size[level] != b / cluster->level_size[level])
+        level++;
+    ASSERT(level < cluster->level_count);
+    return level;
+}
+
+/* The span of devices in ascending order. */
+static struct group_span devices_span(const struct cluster *cluster, const uint32_t *devices,
+                                      uint32_t count)
+{
+    struct group_span span = {.size = count, .stride = count > 1 ? devices[1] - devices[0] : 1};
+    span.outer_level = level_of_devices(cluster, devices[0], devices[count - 1]);
+    for (uint32_t level = 0; level < LEVELS_MAX; level++)
+        span.per_domain[level] = level < span.outer_level
+                                     ? busiest_domain(devices, count, cluster->level_size[level])
+                                     : count;
+    const uint32_t in_node = busiest_domain(devices, count, cluster->node_size);
+    span.groups_per_node = divide_up(cluster->node_size, in_node);
+    return span;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 struct group_span cluster_members_span(const struct cluster *cluster, const uint32_t *members,
                                        uint32_t count)
 {
     ASSERT(count >= 1);
     ASSERT(members[count - 1] < cluster->devices);
+    if (cluster->device_of == NULL)
+        return devices_span(cluster, members, count);
+    uint32_t *devices = cluster->scratch;
+    for (uint32_t i = 0; i < count; i++)
+        devices[i] = cluster_device(cluster, members[i]);
+    qsort(devices, count, sizeof *devices, by_number);
+    struct group_span span = devices_span(cluster, devices, count);
+    span.stride = count > 1 ? members[1] - members[0] : 1;
+    return span;
+}
 
-    struct group_span span = {.size = count, .stride = count > 1 ? members[1] - members[0] : 1};
-    span.outer_level = cluster_level_of_pair(cluster, members[0], members[count - 1]);
-    for (uint32_t level = 0; level < LEVELS_MAX; level++)
-        span.per_domain[level] = level < span.outer_level
-                                     ? busiest_domain(members, count, cluster->level_size[level])
-                                     : count;
-    const uint32_t in_node = busiest_domain(members, count, cluster->node_size);
+/* A regular group, as any other. */
+static struct group_span placed_span(const struct cluster *cluster, uint32_t size, uint32_t stride)
+{
+    uint32_t *members = cluster->scratch + cluster->devices;
+    for (uint32_t i = 0; i < size; i++)
+        members[i] = i * stride;
+    return cluster_members_span(cluster, members, size);
+}
+
+struct group_span cluster_group_span(const struct cluster *cluster, uint32_t size, uint32_t stride)
+{
+    ASSERT(size >= 1);
+    ASSERT(stride >= 1);
+    ASSERT((uint64_t)(size - 1) * stride < cluster->devices);
+
+    if (cluster->device_of != NULL && size > 1)
+        return placed_span(cluster, size, stride);
+    struct group_span span = {.size = size, .stride = size > 1 ? stride : 1};
+    for (uint32_t level = 0; level < LEVELS_MAX; level++) {
+        const bool used = level < cluster->level_count;
+        const uint32_t reach = used ? divide_up(cluster->level_size[level], stride) : size;
+        span.per_domain[level] = smaller(size, reach);
+        if (span.per_domain[level] < size)
+            span.outer_level = level + 1;
+    }
+    const uint32_t in_node = smaller(size, divide_up(cluster->node_size, stride));
     span.groups_per_node = divide_up(cluster->node_size, in_node);
     return span;
 }
@@ -227,9 +350,6 @@ uint32_t cluster_level_of_pair(const struct cluster *cluster, uint32_t rank_a, u
 {
     ASSERT(rank_a < cluster->devices);
     ASSERT(rank_b < cluster->devices);
-    uint32_t level = 0;
-    while (rank_a / cluster->level_size[level] != rank_b / cluster->level_size[level])
-        level++;
-    ASSERT(level < cluster->level_count);
-    return level;
+    return level_of_devices(cluster, cluster_device(cluster, rank_a),
+                            cluster_device(cluster, rank_b));
 }

@@ -145,6 +145,9 @@ static const struct schema_row level_rows[] = {
      .meaning = "Bandwidth below over bandwidth above the switches; 1 is non-blocking."},
     {ROW(SCHEMA_UINT, "nics", nics), RANGE(0, RANKS_MAX), .fallback = "0",
      .meaning = "Ports of the level in one domain of the level below; 0 for one per device."},
+    {ROW(SCHEMA_UINT, "switches", switches), RANGE(1, 65536), .fallback = "1",
+     .meaning = "Switches that share the traffic of one domain of the level: spines, planes, "
+                "rails. A broken one takes its share with it."},
 };
 
 const struct schema_table level_schema = {
@@ -171,6 +174,9 @@ static const struct schema_row cluster_rows[] = {
      .meaning = "Rules by which collective algorithms are selected: hccl_a2, hccl_a3, nccl."},
     {ROW(SCHEMA_UINT, "devices_per_node", devices_per_node), RANGE(1, 65536), REQUIRED("8"),
      .meaning = "Devices that share a host."},
+    {ROW(SCHEMA_STRING, "hosts", hosts), .example = "hosts.txt",
+     .meaning = "File with the name of every node, one per line, in the order in which they are "
+                "cabled; without it they are node0, node1 and so on."},
     {FACT("host_bandwidth", host_bytes_per_s, DIMENSION_BYTES_PER_S), RANGE(1e6, 1e15),
      FACT_REQUIRED,
      .meaning = "Host memory bandwidth for copies of all devices of a node, one direction."},

@@ -44,6 +44,29 @@ static const struct schema_table slow_link_schema = {
     .origins_offset = SCHEMA_NO_ORIGINS,
 };
 
+#undef SCHEMA_STRUCT
+#define SCHEMA_STRUCT struct fault_spec
+static const struct schema_row fault_rows[] = {
+    {ROW(SCHEMA_STRING, "part", part), .flags = SCHEMA_REQUIRED | SCHEMA_SHORTHAND,
+     .example = "node 17",
+     .meaning = "What is broken or slow: `node N`, `nic N of node N`, `LEVEL N` for a switch of a "
+                "level, `uplinks of node N`, `uplinks of LEVEL N`; all are counted from 0."},
+    {ROW(SCHEMA_QUANTITY, "speed", speed), .dimension = DIMENSION_RATIO, RANGE(0, 1),
+     .fallback = "0",
+     .meaning = "Share of its bandwidth that is left, of a node the share of its compute speed; 0 "
+                "is broken."},
+};
+
+static const struct schema_table fault_schema = {
+    .name = "fault",
+    .title = "Fault",
+    .noun = "fault",
+    .rows = fault_rows,
+    .row_count = COUNT_OF(fault_rows),
+    .struct_size = sizeof(struct fault_spec),
+    .origins_offset = offsetof(struct fault_spec, origins),
+};
+
 /* ---- Choices; the order is that of the enums. A reason in the third column refuses a value. ----
  */
 
@@ -126,23 +149,31 @@ static const struct schema_choice loads[] = {
     {"dirichlet", "Loads drawn from a Dirichlet distribution; small alpha is uneven.", NULL},
     {"histogram", "Tokens per layer and expert are read from `file`.", NULL},
     {"hot_experts", "`hot` experts of each layer receive max_over_mean times the mean each.", NULL},
-    {"hot_rank", "All experts of one rank, the same in every layer, receive max_over_mean times "
-                 "the mean: states the load of the heaviest rank.", NULL},
-    {"spread_heat", "Like hot_experts (`hot`, max_over_mean), each hot expert on a rank of its "
-                    "own.", NULL},
-    {"ragged_source", "Experts are balanced; one source rank sends max_over_mean times the mean "
-                      "tokens, the others share the rest.", NULL},
+    {"hot_rank",
+     "All experts of one rank, the same in every layer, receive max_over_mean times "
+     "the mean: states the load of the heaviest rank.",
+     NULL},
+    {"spread_heat",
+     "Like hot_experts (`hot`, max_over_mean), each hot expert on a rank of its "
+     "own.",
+     NULL},
+    {"ragged_source",
+     "Experts are balanced; one source rank sends max_over_mean times the mean "
+     "tokens, the others share the rest.",
+     NULL},
     {"empty_rank", "The experts of one rank receive nothing, the others share it; no parameter.",
      NULL},
-    {"rotating_hotspot", "Like hot_rank (max_over_mean); every `period` steps the next rank is "
-                         "hot.", NULL},
+    {"rotating_hotspot",
+     "Like hot_rank (max_over_mean); every `period` steps the next rank is "
+     "hot.",
+     NULL},
     {"burst", "Balanced, but every `period`-th step is a hot_rank step (max_over_mean).", NULL},
 };
 #define LOAD_ZIPF      (1u << 1)
 #define LOAD_DIRICHLET (1u << 2)
 #define LOAD_HISTOGRAM (1u << 3)
-#define LOAD_HOT       (1u << 4 | 1u << 6)           /* hot_experts, spread_heat */
-#define LOAD_PERIODIC  (1u << 9 | 1u << 10)          /* rotating_hotspot, burst */
+#define LOAD_HOT       (1u << 4 | 1u << 6)  /* hot_experts, spread_heat */
+#define LOAD_PERIODIC  (1u << 9 | 1u << 10) /* rotating_hotspot, burst */
 #define LOAD_STATED    (LOAD_HOT | LOAD_PERIODIC | 1u << 5 | 1u << 7)
 #define LOAD_DRIFTS    (LOAD_ZIPF | LOAD_DIRICHLET | LOAD_HOT | 1u << 5 | 1u << 8)
 
@@ -159,10 +190,14 @@ static const struct schema_choice replica_modes[] = {
 static const struct schema_choice placements[] = {
     {"static", "Experts lie on the ranks in the order of their numbers.", NULL},
     {"random", "Static, in a seeded random order.", NULL},
-    {"greedy", "Static, by the loads of the first step, known beforehand: the heaviest expert "
-               "first, each to the lightest rank.", NULL},
-    {"dynamic", "Planned anew from predicted loads; weights and optimizer states migrate at the "
-                "end of the step.", NULL},
+    {"greedy",
+     "Static, by the loads of the first step, known beforehand: the heaviest expert "
+     "first, each to the lightest rank.",
+     NULL},
+    {"dynamic",
+     "Planned anew from predicted loads; weights and optimizer states migrate at the "
+     "end of the step.",
+     NULL},
     {"replicate_hot", "Every rank holds the hottest experts of the first step as well.", NULL},
 };
 #define PLACEMENT_DYNAMIC   (1u << 3)
@@ -291,6 +326,9 @@ static const struct schema_row rows[] = {
                 "2 gradients too, 3 parameters too."},
     {ROW(SCHEMA_STRING, "parallel.order", parallel.order), .fallback = "tp-cp-ep-dp-pp",
      .meaning = "Rank order, innermost dimension first."},
+    {ROW(SCHEMA_STRING, "parallel.hosts", parallel.hosts), .example = "hosts.txt",
+     .meaning = "File with one host per line in the order of ranks, as `host slots=8` or `host`; "
+                "without it nodes have their ranks in the order in which they are cabled."},
     {ROW(SCHEMA_CHOICE, "parallel.stages.split", parallel.split), CHOICES(stage_splits),
      .flags = SCHEMA_SHORTHAND, .fallback = "balanced",
      .meaning = "How layers are dealt to stages. The keys below choose it by being there."},
@@ -527,6 +565,12 @@ static const struct schema_row rows[] = {
      .meaning = "Links that carry less than their bandwidth: level, rank at its end, factor. A "
                 "collective over the level is as slow as its slowest member, a message as the "
                 "slower of its ends."},
+
+    {ROW(SCHEMA_ITEMS, "faults", faults), COUNTED(fault_count), .items = &fault_schema,
+     .fallback = "[]",
+     .meaning =
+         "Broken and slow hardware by name. Plain text is the part, broken: [spine 2, "
+         "{part: nic 5 of node 17, speed: 0.5}]. Spare nodes take the place of broken ones."},
 
     {ROW(SCHEMA_QUANTITY, "memory.reserve", memory.reserve_bytes), .dimension = DIMENSION_BYTES,
      RANGE(0, 1e15), .fallback = "1 GiB",

@@ -187,6 +187,27 @@ static void read_default(const struct schema_fill *fill, const struct schema_row
     ASSERT(good);
 }
 
+/* A plain text that stands for one key of the item as {key: text}; others as they are. */
+static const struct yaml_tree *item_map(const struct schema_fill *fill,
+                                        const struct schema_table *table,
+                                        const struct yaml_tree *node)
+{
+    const struct schema_row *row = table->rows;
+    while (row < table->rows + table->row_count && !(row->flags & SCHEMA_SHORTHAND))
+        row++;
+    if (node->kind != YAML_TREE_SCALAR || row == table->rows + table->row_count)
+        return node;
+    struct yaml_tree_entry *entry = ARENA_NEW(fill->arena, struct yaml_tree_entry);
+    *entry = (struct yaml_tree_entry){.key = row->key, .at = node->at, .value = node};
+    struct yaml_tree *map = ARENA_NEW(fill->arena, struct yaml_tree);
+    *map = (struct yaml_tree){.kind = YAML_TREE_MAP,
+                              .at = node->at,
+                              .writer = node->writer,
+                              .entries = entry,
+                              .count = 1};
+    return map;
+}
+
 static void read_items(const struct schema_fill *fill, const struct schema_row *row, void *base,
                        const struct yaml_tree *node, struct origin *origin)
 {
@@ -220,8 +241,9 @@ static void read_items(const struct schema_fill *fill, const struct schema_row *
     for (uint32_t i = 0; i < node->count; i++) {
         struct schema_fill inner = *fill;
         inner.prefix = arena_printf(fill->arena, "%s%s.%u.", fill->prefix, row->key, i);
-        if (node->items[i]->kind == YAML_TREE_MAP)
-            schema_fill_table(&inner, table, items + i * table->struct_size, node->items[i]);
+        const struct yaml_tree *item = item_map(fill, table, node->items[i]);
+        if (item->kind == YAML_TREE_MAP)
+            schema_fill_table(&inner, table, items + i * table->struct_size, item);
         else
             schema_fill_error(fill, row, ERROR_wrong_type, node->items[i]->at,
                               "takes maps as entries, but entry %u is %s", i,

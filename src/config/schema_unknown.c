@@ -13,8 +13,6 @@
 #include "stepsim/text.h"
 
 const struct schema_refusal schema_refusals[] = {
-    {"hosts", ERROR_not_yet_modelled,
-     "placement by a file of hosts is not simulated; write parallel.order"},
     {"lengths", ERROR_not_yet_modelled,
      "packed samples of unequal length are not simulated; write training.seq_len"},
     {"tp_2d", ERROR_not_supported,

@@ -283,25 +283,40 @@ static uint32_t base_residues(const struct axis_list *others, uint32_t period, b
     return count;
 }
 
+/* Lowest ranks whose groups may differ in shape: all of them where ranks are placed, else those
+ * with different places in the largest domain that is not the whole cluster. */
+static uint32_t find_bases(const struct span_search *search, struct arena *arena, uint32_t **bases)
+{
+    const struct cluster *cluster = search->cluster;
+    const uint32_t levels = cluster->level_count;
+    if (cluster->device_of != NULL) {
+        const uint32_t count = list_size(&search->others);
+        *bases = ARENA_ARRAY(arena, count, uint32_t);
+        for (uint32_t i = 0; i < count; i++)
+            (*bases)[i] = list_offset(&search->others, i);
+        return count;
+    }
+    const uint32_t domain = levels > 1 ? cluster->level_size[levels - 2] : 1;
+    const uint32_t period = domain > cluster->node_size ? domain : cluster->node_size;
+    bool *seen = ARENA_ARRAY(arena, period, bool);
+    *bases = ARENA_ARRAY(arena, period, uint32_t);
+    return base_residues(&search->others, period, seen, *bases);
+}
+
 /* The worst shape; *differ tells whether there was another one. */
 static struct group_span worst_span(const struct span_search *search, struct arena *arena,
                                     bool *differ)
 {
-    const struct cluster *cluster = search->cluster;
-    const uint32_t levels = cluster->level_count;
-    const uint32_t domain = levels > 1 ? cluster->level_size[levels - 2] : 1;
-    const uint32_t period = domain > cluster->node_size ? domain : cluster->node_size;
-    bool *seen = ARENA_ARRAY(arena, period, bool);
-    uint32_t *residues = ARENA_ARRAY(arena, period, uint32_t);
+    uint32_t *bases = NULL;
+    const uint32_t base_count = find_bases(search, arena, &bases);
     uint32_t *members = ARENA_ARRAY(arena, search->size, uint32_t);
-    const uint32_t bases = base_residues(&search->others, period, seen, residues);
 
     struct group_span worst = {0};
     *differ = false;
-    for (uint32_t i = 0; i < bases; i++) {
+    for (uint32_t i = 0; i < base_count; i++) {
         for (uint32_t k = 0; k < search->size; k++)
-            members[k] = residues[i] + search->offsets[k];
-        const struct group_span span = cluster_members_span(cluster, members, search->size);
+            members[k] = bases[i] + search->offsets[k];
+        const struct group_span span = cluster_members_span(search->cluster, members, search->size);
         const int order = i == 0 ? 1 : compare_spans(&span, &worst);
         *differ = *differ || (i > 0 && order != 0);
         if (order > 0)

@@ -5,9 +5,9 @@
  * expert group (where loads differ), one speed (where ranks are slow) and one set of slow
  * links. Only combinations that occur get one; a job without any has the table of the builder.
  *
- * Slow links: all programs are priced again on a cluster whose levels are as slow as the links
- * of the rank. A collective takes the longest of its members' durations, so it is as slow as
- * its slowest member; a message is as slow as the slower of its two ends.
+ * Slow links (link_speeds.c): all programs are priced again on a cluster whose levels are as slow
+ * as the links of the rank. A collective takes the longest of its members' durations, so it is as
+ * slow as its slowest member; a message is as slow as the slower of its two ends.
  */
 #include <math.h>
 #include <string.h>
@@ -32,17 +32,19 @@ static int64_t factor_ppm_of(const struct slow_rank *slow)
     return (int64_t)llround(slow->factor * PPM);
 }
 
-/* Factor on the compute time of every slow rank; the last entry of a rank counts. */
+/* Factor on the compute time of every rank: of its own, and of what is left of its node. */
 static int64_t *rank_factors(const struct plan_builder *builder)
 {
     const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
     const uint32_t world = builder->ask->graph->layout->world;
     int64_t *factors = ARENA_ARRAY(builder->arena, world, int64_t);
     for (uint32_t rank = 0; rank < world; rank++)
-        factors[rank] = PPM;
+        factors[rank] =
+            (int64_t)llround(PPM / cluster_speed(builder->ask->cluster, FAULT_COMPUTE, 0, rank));
     for (uint32_t i = 0; i < noise->slow_rank_count; i++) {
         ASSERT(noise->slow_ranks[i].rank < world);
-        factors[noise->slow_ranks[i].rank] = factor_ppm_of(&noise->slow_ranks[i]);
+        int64_t *factor = &factors[noise->slow_ranks[i].rank];
+        *factor = *factor * factor_ppm_of(&noise->slow_ranks[i]) / PPM;
     }
     return factors;
 }
@@ -71,51 +73,18 @@ static uint32_t find_table(struct plan_builder *builder, const struct class_tabl
     return builder->table_count++;
 }
 
-/* ---- Slow links ---- */
-
-struct link_factors {
-    double of_level[LEVELS_MAX]; /* on bandwidth */
-};
-
-static struct link_factors factors_of_links(const struct plan_builder *builder, uint32_t rank)
-{
-    const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
-    const struct cluster *cluster = builder->ask->cluster;
-    struct link_factors factors;
-    for (uint32_t level = 0; level < LEVELS_MAX; level++)
-        factors.of_level[level] = 1.0;
-    for (uint32_t i = 0; i < noise->slow_link_count; i++) {
-        const struct slow_link *slow = &noise->slow_links[i];
-        for (uint32_t level = 0; slow->rank == rank && level < cluster->level_count; level++) {
-            if (strcmp(cluster->spec->levels[level].name, slow->level) == 0)
-                factors.of_level[level] = slow->factor;
-        }
-    }
-    return factors;
-}
-
-/* 0 if the two are equal. */
-static int compare_factors(const struct link_factors *a, const struct link_factors *b)
-{
-    for (uint32_t level = 0; level < LEVELS_MAX; level++) {
-        const double x = a->of_level[level];
-        const double y = b->of_level[level];
-        if (x < y || x > y)
-            return x < y ? -1 : 1;
-    }
-    return 0;
-}
+/* ---- Links that are not as their levels say ---- */
 
 static struct plan_builder *repriced_by(const struct plan_builder *builder,
-                                        const struct link_factors *factors)
+                                        const struct link_speeds *speeds)
 {
     struct cluster *cluster = ARENA_NEW(builder->arena, struct cluster);
     struct cluster_spec *spec = ARENA_NEW(builder->arena, struct cluster_spec);
     *cluster = *builder->ask->cluster;
     *spec = *cluster->spec;
     /* Where links are resources, these are slow; the ranks still differ. */
-    for (uint32_t level = 0; level < LEVELS_MAX && !transfers_share(builder); level++)
-        spec->levels[level].bytes_per_s *= factors->of_level[level];
+    for (uint32_t level = 0; level < cluster->level_count && !transfers_share(builder); level++)
+        spec->levels[level].bytes_per_s *= link_speeds_alone(cluster, speeds, level);
     cluster->spec = spec;
     return plan_reprice(builder, cluster);
 }
@@ -123,27 +92,33 @@ static struct plan_builder *repriced_by(const struct plan_builder *builder,
 /* For every rank, the repriced builder of its links; NO_INDEX for ordinary ones. */
 static uint32_t *find_links(struct plan_builder *builder)
 {
-    const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
     const uint32_t world = builder->ask->graph->layout->world;
+    const struct link_speeds whole = link_speeds_whole();
     uint32_t *links_of = ARENA_ARRAY(builder->arena, world, uint32_t);
-    struct link_factors *known =
-        ARENA_ARRAY(builder->arena, noise->slow_link_count + 1, struct link_factors);
-    builder->repriced =
-        ARENA_ARRAY(builder->arena, noise->slow_link_count + 1, struct plan_builder *);
-    uint32_t count = 0;
-    for (uint32_t rank = 0; rank < world; rank++)
+    struct link_speeds *known = NULL;
+    uint32_t count = 0, capacity = 0;
+    for (uint32_t rank = 0; rank < world; rank++) {
         links_of[rank] = NO_INDEX;
-    for (uint32_t i = 0; i < noise->slow_link_count; i++) {
-        const uint32_t rank = noise->slow_links[i].rank;
-        ASSERT(rank < world);
-        known[count] = factors_of_links(builder, rank);
+        const struct link_speeds speeds = link_speeds_of(builder, rank);
+        if (link_speeds_equal(&speeds, &whole))
+            continue;
         uint32_t found = 0;
-        while (compare_factors(&known[found], &known[count]) != 0)
+        while (found < count && !link_speeds_equal(&known[found], &speeds))
             found++;
+        if (found == capacity) {
+            capacity = capacity ? capacity * 2 : 8;
+            struct link_speeds *more = ARENA_ARRAY(builder->arena, capacity, struct link_speeds);
+            for (uint32_t i = 0; i < count; i++)
+                more[i] = known[i];
+            known = more;
+        }
         if (found == count)
-            builder->repriced[count++] = repriced_by(builder, &known[found]);
+            known[count++] = speeds;
         links_of[rank] = found;
     }
+    builder->repriced = ARENA_ARRAY(builder->arena, count + 1, struct plan_builder *);
+    for (uint32_t i = 0; i < count; i++)
+        builder->repriced[i] = repriced_by(builder, &known[i]);
     return links_of;
 }
 
@@ -165,7 +140,8 @@ static void slow_sends(const struct plan_builder *builder, const struct class_ta
 bool class_tables_differ(const struct plan_builder *builder)
 {
     const struct noise_spec *noise = &builder->ask->graph->scenario->noise;
-    return builder->ask->loads != NULL || noise->slow_rank_count > 0 || noise->slow_link_count > 0;
+    return builder->ask->loads != NULL || noise->slow_rank_count > 0 ||
+           noise->slow_link_count > 0 || builder->ask->cluster->fault_count > 0;
 }
 
 uint32_t *class_tables_assign(struct plan_builder *builder)

@@ -26,14 +26,14 @@ enum { DOMAINS_MAX = 16, GROUP_KINDS_MAX = GROUP_SLOT_COUNT + DOMAINS_MAX };
 
 struct refinement {
     const struct layout *layout;
-    const uint32_t *domain_sizes;
-    uint32_t kind_count;                 /* of groups */
-    uint32_t *colour;                    /* [world], dense */
-    uint32_t *group_of[GROUP_KINDS_MAX]; /* [world]; NULL: groups of one */
-    uint64_t *sums;                      /* [groups of a slot] */
-    struct signature *signatures;        /* [world] */
-    uint32_t *number;                    /* [world]: of the run at its lowest rank */
-    uint32_t *members;                   /* [world] */
+    const struct cluster_domains *domains;
+    uint32_t kind_count;                       /* of groups */
+    uint32_t *colour;                          /* [world], dense */
+    const uint32_t *group_of[GROUP_KINDS_MAX]; /* [world]; NULL: groups of one */
+    uint64_t *sums;                            /* [groups of a slot] */
+    struct signature *signatures;              /* [world] */
+    uint32_t *number;                          /* [world]: of the run at its lowest rank */
+    uint32_t *members;                         /* [world] */
 };
 
 static uint32_t rank_beside(const struct layout *layout, uint32_t rank, uint32_t steps)
@@ -51,8 +51,7 @@ static uint32_t group_count(const struct refinement *state, uint32_t kind)
 {
     if (kind < GROUP_SLOT_COUNT)
         return layout_group_count(state->layout, (enum group_slot)kind);
-    const uint32_t size = state->domain_sizes[kind - GROUP_SLOT_COUNT];
-    return (state->layout->world + size - 1) / size;
+    return state->domains[kind - GROUP_SLOT_COUNT].count;
 }
 
 /* Writes the members, and returns how many. */
@@ -63,10 +62,10 @@ static uint32_t find_group(const struct refinement *state, uint32_t kind, uint32
         layout_group_members(state->layout, (enum group_slot)kind, group, members);
         return state->layout->spans[kind].size;
     }
-    const uint32_t size = state->domain_sizes[kind - GROUP_SLOT_COUNT];
+    const struct cluster_domains *domains = &state->domains[kind - GROUP_SLOT_COUNT];
     uint32_t count = 0;
-    for (uint32_t rank = group * size; count < size && rank < state->layout->world; rank++)
-        members[count++] = rank;
+    for (uint32_t i = domains->first[group]; i < domains->first[group + 1]; i++)
+        members[count++] = domains->members[i];
     return count;
 }
 
@@ -81,16 +80,15 @@ static void find_groups(struct refinement *state, struct arena *arena)
             continue;
         const uint32_t count = layout_group_count(layout, slot);
         most = count > most ? count : most;
-        state->group_of[s] = ARENA_ARRAY(arena, layout->world, uint32_t);
+        uint32_t *group_of = ARENA_ARRAY(arena, layout->world, uint32_t);
         for (uint32_t rank = 0; rank < layout->world; rank++)
-            state->group_of[s][rank] = layout_group_of(layout, slot, rank);
+            group_of[rank] = layout_group_of(layout, slot, rank);
+        state->group_of[s] = group_of;
     }
     for (uint32_t kind = GROUP_SLOT_COUNT; kind < state->kind_count; kind++) {
         const uint32_t count = group_count(state, kind);
         most = count > most ? count : most;
-        state->group_of[kind] = ARENA_ARRAY(arena, layout->world, uint32_t);
-        for (uint32_t rank = 0; rank < layout->world; rank++)
-            state->group_of[kind][rank] = rank / state->domain_sizes[kind - GROUP_SLOT_COUNT];
+        state->group_of[kind] = state->domains[kind - GROUP_SLOT_COUNT].of;
     }
     state->sums = ARENA_ARRAY(arena, most, uint64_t);
 }
@@ -228,7 +226,7 @@ void partition_build(const struct partition_ask *ask, struct arena *arena,
     ASSERT(ask->domain_count <= DOMAINS_MAX);
     struct refinement state = {.layout = layout,
                                .colour = colours,
-                               .domain_sizes = ask->domain_sizes,
+                               .domains = ask->domains,
                                .kind_count = GROUP_SLOT_COUNT + ask->domain_count};
     state.signatures = ARENA_ARRAY(arena, layout->world, struct signature);
     state.number = ARENA_ARRAY(arena, layout->world, uint32_t);

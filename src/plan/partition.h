@@ -26,10 +26,9 @@ struct partition {
 /* A few passes over world x group kinds. */
 struct partition_ask {
     const struct layout *layout;
-    uint32_t *colours; /* [world], any numbers; becomes class_of */
-    /* Ranks k*size .. (k+1)*size - 1 share something, for each of these sizes. */
-    const uint32_t *domain_sizes;
-    uint32_t domain_count;
+    uint32_t *colours;                     /* [world], any numbers; becomes class_of */
+    const struct cluster_domains *domains; /* whose ranks share something */
+    uint32_t domain_count;                 /* kinds of them */
 };
 void partition_build(const struct partition_ask *ask, struct arena *arena,
                      struct partition *partition);

@@ -151,15 +151,15 @@ struct plan_builder {
     /* Loads that differ, slow ranks: */
     struct class_table *tables; /* the newest */
     uint32_t table_count, table_capacity;
-    const uint32_t *table_of; /* [world]; NULL: the costs above are those of every rank */
-    const bool *is_compute;   /* [duration]: read by compute ops */
+    const uint32_t *table_of;       /* [world]; NULL: the costs above are those of every rank */
+    const bool *is_compute;         /* [duration]: read by compute ops */
     struct plan_builder **repriced; /* one for each set of slow links that a rank has */
     struct partition partition;
     struct later_step later[PLAN_LATER_MAX];
-    struct transfers *transfers; /* NULL: the network needs no model (transfers.c) */
-    double compute_scale;      /* growth with the number of devices */
-    bool explain;              /* costs of collectives carry their terms */
-    uint32_t *recv_ordinal[2]; /* [forward, backward][microbatch * chunks + model chunk] */
+    struct transfers *transfers;     /* NULL: the network needs no model (transfers.c) */
+    double compute_scale;            /* growth with the number of devices */
+    bool explain;                    /* costs of collectives carry their terms */
+    uint32_t *recv_ordinal[2];       /* [forward, backward][microbatch * chunks + model chunk] */
     const struct plan_builder *like; /* repriced: the builder with the same programs */
     uint32_t send_duration[RANK_PEERS_MAX]; /* of a message to the next, previous stage */
     double send_bytes;
@@ -186,14 +186,32 @@ struct pass_deltas {
 struct pass_deltas pass_deltas(const struct op_graph *graph, const struct block_ops *block,
                                bool recompute, enum template_kind which, double rows_ratio);
 
+/* ---- Links of ranks (link_speeds.c) ---- */
+
+/* Shares of the bandwidth of each level that a rank has left. */
+struct link_speeds {
+    double slow[LEVELS_MAX]; /* noise.slow_links */
+    double left[FAULT_KIND_COUNT][LEVELS_MAX];
+};
+
+struct link_speeds link_speeds_whole(void);
+struct link_speeds link_speeds_of(const struct plan_builder *builder, uint32_t rank);
+bool link_speeds_equal(const struct link_speeds *a, const struct link_speeds *b);
+/* Of a transfer over the level while nothing else moves on what is shared, as if all the devices
+ * that share it always sent. */
+double link_speeds_alone(const struct cluster *cluster, const struct link_speeds *speeds,
+                         uint32_t level);
+/* Do two levels use the same ports of a rank? */
+bool link_same_port(const struct level_spec *a, const struct level_spec *b);
+
 /* ---- Transfers (transfers.c); nothing happens without a network model ---- */
 
 /* Chooses the model; what transfers take alone may be priced on another cluster from here on. */
 void transfers_start(struct plan_builder *builder);
 /* Are links shared by resources, so that durations know nothing of it? */
 bool transfers_share(const struct plan_builder *builder);
-/* Sizes of the domains whose ranks share something; their number. */
-uint32_t transfers_domains(const struct plan_builder *builder, uint32_t sizes[]);
+/* The domains whose ranks share something, by kind; their number. */
+uint32_t transfers_domains(const struct plan_builder *builder, struct cluster_domains domains[]);
 /* A duration is that of a collective or message, of a copy to or from the host, or of a transfer
  * like another one. */
 void transfers_note(struct plan_builder *builder, uint32_t duration,

@@ -37,8 +37,8 @@ static void find_classes(struct plan_builder *builder)
 {
     const struct layout *layout = builder->ask->graph->layout;
     const bool tables = class_tables_differ(builder);
-    uint32_t domain_sizes[NETWORK_KINDS_MAX];
-    const uint32_t domain_count = transfers_domains(builder, domain_sizes);
+    struct cluster_domains domains[NETWORK_KINDS_MAX];
+    const uint32_t domain_count = transfers_domains(builder, domains);
     if (!tables && domain_count == 0) {
         partition_by_stage(layout, builder->arena, &builder->partition);
         builder->table_of = NULL;
@@ -50,10 +50,8 @@ static void find_classes(struct plan_builder *builder)
         const uint32_t stage = layout_coordinates(layout, rank).pp;
         colours[rank] = tables ? stage * builder->table_count + builder->table_of[rank] : stage;
     }
-    const struct partition_ask ask = {.layout = layout,
-                                      .colours = colours,
-                                      .domain_sizes = domain_sizes,
-                                      .domain_count = domain_count};
+    const struct partition_ask ask = {
+        .layout = layout, .colours = colours, .domains = domains, .domain_count = domain_count};
     partition_build(&ask, builder->arena, &builder->partition);
 }
 

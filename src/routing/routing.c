@@ -93,12 +93,13 @@ static void find_nodes(struct routing *routing, const struct routing_ask *ask, s
     uint32_t *members = ARENA_ARRAY(arena, ep, uint32_t);
     uint32_t *node_of = ARENA_ARRAY(arena, experts, uint32_t);
     uint32_t *node_of_rank = ARENA_ARRAY(arena, ep, uint32_t);
+    const uint32_t node_size = ask->cluster->spec->devices_per_node;
     if (ep > 1)
         layout_group_members(ask->layout, GROUP_EP, 0, members);
     for (uint32_t p = 0; p < ep; p++) {
-        const uint32_t node = members[p] / ask->cluster->spec->devices_per_node;
+        const uint32_t node = cluster_device(ask->cluster, members[p]) / node_size;
         uint32_t number = 0;
-        while (number < p && members[number] / ask->cluster->spec->devices_per_node != node)
+        while (number < p && cluster_device(ask->cluster, members[number]) / node_size != node)
             number++;
         node_of_rank[p] = number == p ? routing->nodes.nodes++ : node_of_rank[number];
     }
@@ -154,8 +155,8 @@ bool routing_differs(const struct scenario *scenario, const struct layout *layou
 {
     const struct moe_run_spec *spec = &scenario->moe;
     const bool even = spec->policy == POLICY_DROPLESS || spec->capacity_factor == 1.0;
-    return layout->experts_per_rank > 0 && (load_kind_of(spec) != LOAD_BALANCED || !even ||
-                                            is_placed(spec, "replicate_hot"));
+    return layout->experts_per_rank > 0 &&
+           (load_kind_of(spec) != LOAD_BALANCED || !even || is_placed(spec, "replicate_hot"));
 }
 
 /* rows_ratio under balanced loads. */
@@ -210,8 +211,7 @@ bool routing_build(const struct routing_ask *ask, struct arena *arena, struct er
         .draws = spec->routing_per_microbatch ? ask->layout->microbatches : 1,
         .ep = ask->layout->ep,
     };
-    routing->positions =
-        spec->policy == POLICY_DROP_AND_PAD ? 1 : routing->ep * routing->replicas;
+    routing->positions = spec->policy == POLICY_DROP_AND_PAD ? 1 : routing->ep * routing->replicas;
     find_moe_layers(routing, ask->model, arena);
     find_nodes(routing, ask, arena);
     if (!check(routing, ask->scenario, errors))
@@ -249,8 +249,7 @@ static void raw_loads(const struct routing *routing, struct draw_ids ids, double
     const size_t bytes = experts * sizeof *load;
     const enum load_kind kind = routing->shape.kind;
     if (kind == LOAD_HISTOGRAM) {
-        const size_t row =
-            (size_t)(ids.step % routing->table.steps) * routing->layers + ids.layer;
+        const size_t row = (size_t)(ids.step % routing->table.steps) * routing->layers + ids.layer;
         memcpy(load, routing->table.load + row * experts, bytes);
         return;
     }
@@ -259,8 +258,8 @@ static void raw_loads(const struct routing *routing, struct draw_ids ids, double
         load_draw(&routing->shape, ids, load, routing->scratch);
         return;
     }
-    memcpy(load,
-           routing->current + (size_t)index_of(routing, ids.replica, ids.layer) * experts, bytes);
+    memcpy(load, routing->current + (size_t)index_of(routing, ids.replica, ids.layer) * experts,
+           bytes);
 }
 
 /* `common` is the mean load over replicas and draws, which a loss over all of them narrows. */

@@ -3,12 +3,15 @@
  * give, to the picosecond and byte, for each single rank.
  *
  * Random jobs: every schedule, dispatcher, exchange and recompute mode, any rank order, equal
- * and unequal expert loads (shared by the replicas or not), slow ranks. Every rank of the full
+ * and unequal expert loads (shared by the replicas or not), slow ranks, broken and slow parts of
+ * the fabric, ranks placed by a file of hosts. Every rank of the full
  * run must have the end, the busy time, the peak of memory and the sum over all completions of
  * its class in the folded run. The job of a failure is printed with its seed.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../support/assert_close.h"
 #include "stepsim/rng.h"
@@ -41,11 +44,71 @@ struct job {
     uint32_t network;
     bool crowded; /* nodes share uplinks and a narrow host link */
     bool loads, independent, slow, links;
+    bool faults, hosts;
+    char host_file[64];
 };
 
 static const char *word(struct rng *rng, const char *a, const char *b)
 {
     return rng_below(rng, 2) == 0 ? a : b;
+}
+
+static void draw_links(struct rng *rng, const char *cluster, uint32_t world, char *text,
+                       size_t size)
+{
+    snprintf(text, size, "[{level: node, rank: %u, factor: 0.4}]", (unsigned)rng_below(rng, world));
+    if (world > 16 && strcmp(cluster, "atlas_800t_a2") == 0 && rng_below(rng, 2) == 0)
+        snprintf(text, size,
+                 "[{level: cluster, rank: %u, factor: 0.1}, {level: cluster, rank: %u, factor: "
+                 "0.1}]",
+                 (unsigned)rng_below(rng, world / 2),
+                 (unsigned)(world / 2 + rng_below(rng, world / 2)));
+}
+
+/* One or two broken or slow parts. Both clusters are given 16 nodes and 4 switches outermost. */
+static void draw_faults(struct rng *rng, bool a2, char *text, size_t size)
+{
+    static const char *const a2_parts[] = {"{part: nic 3 of node %u, speed: 0.5}",
+                                           "nic 5 of node %u",
+                                           "{part: node %u, speed: 0.7}",
+                                           "cluster %u",
+                                           "node %u",
+                                           "{part: uplinks of node %u, speed: 0.6}"};
+    static const char *const a3_parts[] = {"{part: node %u, speed: 0.7}",
+                                           "supernode %u",
+                                           "node %u",
+                                           "{part: uplinks of package %u, speed: 0.4}",
+                                           "{part: uplinks of node %u, speed: 0.3}",
+                                           "{part: package %u, speed: 0.6}"};
+    size_t length = 0;
+    for (uint64_t left = 1 + rng_below(rng, 2); left > 0; left--) {
+        const char *part = a2 ? PICK(rng, a2_parts) : PICK(rng, a3_parts);
+        length += (size_t)snprintf(text + length, size - length, "%s", length == 0 ? "[" : ", ");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        length += (size_t)snprintf(text + length, size - length, part, (unsigned)rng_below(rng, 4));
+#pragma GCC diagnostic pop
+    }
+    snprintf(text + length, size - length, "]");
+}
+
+/* The nodes in any order, some with half of their devices. */
+static void draw_hosts(struct rng *rng, uint32_t node, char *path, size_t size)
+{
+    uint32_t nodes[16];
+    snprintf(path, size, "/tmp/stepsim-hosts-XXXXXX");
+    const int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    FILE *file = fdopen(descriptor, "w");
+    assert_non_null(file);
+    for (uint32_t i = 0; i < 16; i++) {
+        const uint32_t at = (uint32_t)rng_below(rng, i + 1);
+        nodes[i] = nodes[at];
+        nodes[at] = i;
+    }
+    for (uint32_t i = 0; i < 16; i++)
+        fprintf(file, "node%u slots=%u\n", nodes[i], rng_below(rng, 3) == 0 ? node / 2 : node);
+    fclose(file);
 }
 
 static struct job draw_job(uint64_t seed)
@@ -77,14 +140,16 @@ static struct job draw_job(uint64_t seed)
     char links[256] = "[]";
     job.links = rng_below(&rng, 3) == 0;
     if (job.links)
-        snprintf(links, sizeof links, "[{level: node, rank: %u, factor: 0.4}]",
-                 (unsigned)rng_below(&rng, world));
-    if (job.links && world > 16 && strcmp(cluster, "atlas_800t_a2") == 0 && rng_below(&rng, 2) == 0)
-        snprintf(links, sizeof links,
-                 "[{level: cluster, rank: %u, factor: 0.1}, {level: cluster, rank: %u, factor: "
-                 "0.1}]",
-                 (unsigned)rng_below(&rng, world / 2),
-                 (unsigned)(world / 2 + rng_below(&rng, world / 2)));
+        draw_links(&rng, cluster, world, links, sizeof links);
+    struct rng more = rng_stream(seed, 9); /* the draws above and below stay what they were */
+    const bool a2 = strcmp(cluster, "atlas_800t_a2") == 0;
+    char faults[256] = "[]";
+    job.faults = rng_below(&more, 3) == 0;
+    if (job.faults)
+        draw_faults(&more, a2, faults, sizeof faults);
+    job.hosts = rng_below(&more, 4) == 0;
+    if (job.hosts)
+        draw_hosts(&more, a2 ? 8 : 16, job.host_file, sizeof job.host_file);
     job.network = (uint32_t)rng_below(&rng, NETWORK_COUNT);
     job.crowded = rng_below(&rng, 2) == 0;
     job.loads = rng_below(&rng, 2) == 0;
@@ -104,13 +169,14 @@ static struct job draw_job(uint64_t seed)
         "swap: {optimizer: %s}\n"
         "overlap: {grad_reduce: %s, param_gather: %s}\n"
         "noise: {slow_ranks: %s, slow_links: %s}\n"
+        "faults: %s\n"
         "network: %s\n",
         cluster, world, tp, word(&rng, "true", "false"), pp, vpp, PICK(&rng, experts),
         pairs ? 1 : PICK(&rng, powers), cp, (unsigned)rng_below(&rng, pairs ? 3 : 4),
         PICK(&rng, orders), dp * pp * 2, job.schedule, word(&rng, "overlapped", "blocking"),
         gathers ? "allgather" : "alltoall", gathers ? "flat" : word(&rng, "flat", "hierarchical"),
         word(&rng, "true", "false"), PICK(&rng, modules), word(&rng, "false", "true"),
-        word(&rng, "true", "false"), word(&rng, "true", "false"), slow, links,
+        word(&rng, "true", "false"), word(&rng, "true", "false"), slow, links, faults,
         networks[job.network]);
     assert_true(length > 0 && (size_t)length < sizeof job.text);
     return job;
@@ -176,8 +242,29 @@ struct tally {
     uint32_t jobs, folding; /* of these, how many had fewer classes than ranks */
     uint32_t of_schedule[SCHEDULE_COUNT];
     uint32_t of_network[NETWORK_COUNT], crowded;
-    uint32_t loads, independent, slow, links;
+    uint32_t loads, independent, slow, links, faults, hosts, placed;
 };
+
+/* A last level of known size has spare nodes, and switches of which one can be lost. */
+static uint32_t write_overrides(const struct job *job, struct scenario_override overrides[])
+{
+    const bool a2 = strstr(job->text, "cluster: atlas_800t_a2") != NULL;
+    uint32_t count = 0;
+    if (job->crowded) {
+        overrides[count++] = (struct scenario_override){"cluster.levels.1.oversubscription", "2.5"};
+        overrides[count++] = (struct scenario_override){"cluster.levels.1.nics", "4"};
+        overrides[count++] = (struct scenario_override){"cluster.host_bandwidth", "100 GB/s"};
+    }
+    if (job->faults || job->hosts) {
+        overrides[count++] = (struct scenario_override){
+            a2 ? "cluster.levels.1.size" : "cluster.levels.3.size", a2 ? "128" : "1536"};
+        overrides[count++] = (struct scenario_override){
+            a2 ? "cluster.levels.1.switches" : "cluster.levels.2.switches", "4"};
+    }
+    if (job->hosts)
+        overrides[count++] = (struct scenario_override){"parallel.hosts", job->host_file};
+    return count;
+}
 
 static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally *tally)
 {
@@ -186,19 +273,20 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     struct error_list errors;
     error_list_init(&errors, arena);
     /* Level 1 is what joins the nodes of an A2 cluster, and the dies of a node of CloudMatrix. */
-    const struct scenario_override overrides[] = {{"cluster.levels.1.oversubscription", "2.5"},
-                                                  {"cluster.levels.1.nics", "4"},
-                                                  {"cluster.host_bandwidth", "100 GB/s"}};
+    struct scenario_override overrides[8];
     const struct scenario_source source = {.text = job.text,
                                            .text_name = "job",
                                            .cache = cache,
                                            .overrides = overrides,
-                                           .override_count = job.crowded ? 3 : 0};
+                                           .override_count = write_overrides(&job, overrides)};
     const struct scenario *scenario = scenario_load(&source, arena, &errors);
     struct run run = {0};
     const struct run_options options = {.steps = 1};
-    if (scenario == NULL || scenario->devices > RANKS_MOST ||
-        !run_simulate(&run, scenario, &options, arena, &errors)) {
+    const bool legal = scenario != NULL && scenario->devices <= RANKS_MOST &&
+                       run_simulate(&run, scenario, &options, arena, &errors);
+    if (job.hosts)
+        unlink(job.host_file);
+    if (!legal) {
         arena_destroy(arena); /* not every draw is legal */
         return;
     }
@@ -227,6 +315,9 @@ static void check_seed(uint64_t seed, struct scenario_cache *cache, struct tally
     tally->independent += job.loads && job.independent;
     tally->slow += job.slow;
     tally->links += job.links;
+    tally->faults += job.faults;
+    tally->hosts += job.hosts;
+    tally->placed += run.cluster->device_of != NULL;
     arena_destroy(arena);
 }
 
@@ -260,6 +351,10 @@ static void folded_equals_full(void **state)
         assert_true(tally.of_network[i] >= JOBS_WANTED / 5);
     }
     print_message("with crowded links: %u\n", tally.crowded);
+    print_message("with faults: %u, files of hosts: %u, ranks off their own device: %u\n",
+                  tally.faults, tally.hosts, tally.placed);
+    assert_true(tally.faults >= JOBS_WANTED / 4 && tally.hosts >= JOBS_WANTED / 8);
+    assert_true(tally.placed >= JOBS_WANTED / 8);
     assert_true(tally.crowded >= JOBS_WANTED / 10);
     assert_true(tally.slow >= 50 && tally.loads >= 50 && tally.independent >= 10);
     assert_true(tally.links >= 30);

@@ -17,14 +17,16 @@ struct cluster_spec builder_cluster(uint32_t node)
                     .bytes_per_s = 196e9,
                     .efficiency = 1.0,
                     .alltoall_efficiency = 1.0,
-                    .oversubscription = 1.0},
+                    .oversubscription = 1.0,
+                    .switches = 1},
                    {.name = "cluster",
                     .topology = TOPOLOGY_SWITCH,
                     .link = "roce",
                     .bytes_per_s = 25e9,
                     .efficiency = 1.0,
                     .alltoall_efficiency = 1.0,
-                    .oversubscription = 1.0}},
+                    .oversubscription = 1.0,
+                    .switches = 1}},
         .device = {.name = "test", .vendor = "ascend", .unit = "die", .peak_flop_per_s = 1e14},
     };
 }

@@ -50,6 +50,17 @@ run simulate "$small" --set training.tokens=1T --set moe.exchange=flat
 expect_out "days for 1 T tokens"
 expect_out "Set on the command line"
 
+# a file of hosts: nodes of a two-level cluster are alike, so their order makes no difference
+printf 'node1 slots=8\nnode0 slots=8 # the other way round\n' >"$scratch/it's hosts"
+run simulate "$small" --hostfile "$scratch/it's hosts" --json
+expect_status 0
+python_check "assert d['stepsim']['digest'] == '$digest'
+assert d['scenario']['parallel']['hosts']['origin'] == 'set'"
+printf 'node1 slots=8\nnode1 slots=8\n' >"$scratch/hosts"
+run simulate "$small" --hostfile "$scratch/hosts"
+expect_status 2
+expect_err "hosts:2:1: error: parallel.hosts: host node1 stands on line 1 already"
+
 # steps
 run simulate "$small" --steps 3 --json
 python_check "assert [s['step'] for s in d['steps']] == [1, 2, 3]"
