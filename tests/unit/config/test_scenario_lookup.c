@@ -121,7 +121,8 @@ static void look_up(void *context, const char *key, const struct schema_row *row
 {
     struct walk *walk = context;
     (void)row;
-    if (strncmp(key, "noise.slow_", 11) == 0 && strstr(key, ".N."))
+    const bool list = strncmp(key, "noise.slow_", 11) == 0 || strncmp(key, "faults.", 7) == 0;
+    if (list && strstr(key, ".N."))
         return; /* an empty list */
     char *path = arena_strdup(walk->arena, key);
     char *index = strstr(path, ".N.");

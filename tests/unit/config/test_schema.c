@@ -255,7 +255,7 @@ static void the_walk_visits_every_row(void **state)
 {
     (void)state;
     size_t count = 0;
-    size_t expected = 5; /* rank and factor; level, rank and factor */
+    size_t expected = 7; /* rank and factor; level, rank and factor; part and speed */
     schema_walk(count_row, &count);
     for (size_t i = 0; i < schema_table_count(); i++)
         expected += schema_table_at(i)->row_count;
