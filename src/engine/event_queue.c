@@ -72,15 +72,28 @@ void queue_drop_head(struct event_queue *queue, uint32_t index)
     free_block(queue, dropped);
 }
 
-/* Sorts an event into the run, behind those of its time. */
+/* Sorts an event into the run, behind those of its time. Room is made on the side that it is
+ * nearer to, by its place in the order: most delays are short. */
 static void insert_into_run(struct event_queue *queue, struct event event)
 {
+    struct event *run = queue->run;
+    const uint32_t middle = (queue->run_first + queue->run_end) / 2;
+    if (queue->run_first > 0 && queue->run_first < queue->run_end &&
+        event.time < run[middle].time) {
+        uint32_t hole = --queue->run_first;
+        while (run[hole + 1].time <= event.time) {
+            run[hole] = run[hole + 1];
+            hole++;
+        }
+        run[hole] = event;
+        return;
+    }
     uint32_t hole = queue->run_end++;
-    while (hole > queue->run_first && queue->run[hole - 1].time > event.time) {
-        queue->run[hole] = queue->run[hole - 1];
+    while (hole > queue->run_first && run[hole - 1].time > event.time) {
+        run[hole] = run[hole - 1];
         hole--;
     }
-    queue->run[hole] = event;
+    run[hole] = event;
 }
 
 /* Empties the run into the buckets, none higher than the one it came from. */
