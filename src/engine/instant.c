@@ -112,17 +112,21 @@ static void complete_group(struct engine *engine, uint32_t group)
     }
 }
 
-static void shuffle_list(struct engine *engine, uint32_t *list, uint32_t count)
+static void draw_order(struct engine *engine, uint32_t *list, uint32_t count)
 {
-    if (engine->options->shuffle_seed == 0) {
-        return;
-    }
     struct rng rng = rng_stream(engine->options->shuffle_seed, engine->shuffle_draws++);
     for (uint32_t i = count; i > 1; i--) {
         const uint64_t j = rng_below(&rng, i);
         const uint32_t swapped = list[i - 1];
         list[i - 1] = list[j];
         list[j] = swapped;
+    }
+}
+
+static inline void shuffle_list(struct engine *engine, uint32_t *list, uint32_t count)
+{
+    if (engine->shuffled != NULL) {
+        draw_order(engine, list, count);
     }
 }
 
@@ -231,7 +235,7 @@ static void begin_group(struct engine *engine, uint32_t group)
 }
 
 /* Phase 1: recvs whose message came, and groups that are complete. */
-static void resolve(struct engine *engine)
+static inline void resolve(struct engine *engine)
 {
     shuffle_list(engine, engine->received, engine->received_count);
     for (uint32_t i = 0; i < engine->received_count; i++) {
