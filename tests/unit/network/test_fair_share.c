@@ -113,6 +113,26 @@ static void an_uplink_is_shared(void **state)
     arena_destroy(f->arena);
 }
 
+/* The port of rank 2 receives at half of what it sends. A message to it has half the speed, one from
+ * it the whole, and a collective, which uses both directions, half. */
+static void each_direction_has_its_capacity(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_create(4, 0);
+    f->resources[f->uses[2 * 2].resource].capacity[1] = NETWORK_WHOLE / 2;
+    const uint32_t message = fixture_transfer(f, 1, 1.0, 0);
+    struct request requests[2] = {fixture_send(message, 1000, &ranks[0], 2),
+                                  fixture_send(message, 1000, &ranks[2], 1)};
+    struct request group[1] = {fixture_group(message, 1000, ranks, 4)};
+    sim_time ends[2];
+    play(f, requests, 2, ends);
+    assert_time_equal(ends[0], 2000);
+    assert_time_equal(ends[1], 1000);
+    play(f, group, 1, ends);
+    assert_time_equal(ends[0], 2000);
+    arena_destroy(f->arena);
+}
+
 /* ---- Random traffic ---- */
 
 struct link_use {
@@ -321,7 +341,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(incast_shares_the_receiver), cmocka_unit_test(a_late_message_takes_half),
         cmocka_unit_test(a_chain_of_halves),          cmocka_unit_test(what_is_left_is_used),
-        cmocka_unit_test(an_uplink_is_shared),        cmocka_unit_test(random_traffic),
+        cmocka_unit_test(an_uplink_is_shared),
+        cmocka_unit_test(each_direction_has_its_capacity),
+        cmocka_unit_test(random_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
