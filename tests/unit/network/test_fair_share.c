@@ -133,6 +133,23 @@ static void each_direction_has_its_capacity(void **state)
     arena_destroy(f->arena);
 }
 
+/* A slow port of rank 1 caps its transfers at half, though no link is full: 1000 take 2000, and what
+ * another sends at the same time is not slowed. */
+static void a_cap_is_kept(void **state)
+{
+    (void)state;
+    struct fixture *f = fixture_create(4, 0);
+    f->uses[1 * 2].cap = 1u << (NETWORK_SPEED_BITS - 1);
+    const uint32_t message = fixture_transfer(f, 1, 1.0, 0);
+    struct request requests[2] = {fixture_send(message, 1000, &ranks[1], 2),
+                                  fixture_send(message, 1000, &ranks[0], 3)};
+    sim_time ends[2];
+    play(f, requests, 2, ends);
+    assert_time_equal(ends[0], 2000);
+    assert_time_equal(ends[1], 1000);
+    arena_destroy(f->arena);
+}
+
 /* ---- Random traffic ---- */
 
 struct link_use {
@@ -343,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_chain_of_halves),          cmocka_unit_test(what_is_left_is_used),
         cmocka_unit_test(an_uplink_is_shared),
         cmocka_unit_test(each_direction_has_its_capacity),
+        cmocka_unit_test(a_cap_is_kept),
         cmocka_unit_test(random_traffic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
