@@ -113,8 +113,8 @@ static void an_uplink_is_shared(void **state)
     arena_destroy(f->arena);
 }
 
-/* The port of rank 2 receives at half of what it sends. A message to it has half the speed, one from
- * it the whole, and a collective, which uses both directions, half. */
+/* The port of rank 2 receives at half of what it sends. A message to it has half the speed, one
+ * from it the whole, and a collective, which uses both directions, half. */
 static void each_direction_has_its_capacity(void **state)
 {
     (void)state;
@@ -133,8 +133,8 @@ static void each_direction_has_its_capacity(void **state)
     arena_destroy(f->arena);
 }
 
-/* A slow port of rank 1 caps its transfers at half, though no link is full: 1000 take 2000, and what
- * another sends at the same time is not slowed. */
+/* A slow port of rank 1 caps its transfers at half, though no link is full: 1000 take 2000, and
+ * what another sends at the same time is not slowed. */
 static void a_cap_is_kept(void **state)
 {
     (void)state;
@@ -356,8 +356,10 @@ static void random_traffic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(incast_shares_the_receiver), cmocka_unit_test(a_late_message_takes_half),
-        cmocka_unit_test(a_chain_of_halves),          cmocka_unit_test(what_is_left_is_used),
+        cmocka_unit_test(incast_shares_the_receiver),
+        cmocka_unit_test(a_late_message_takes_half),
+        cmocka_unit_test(a_chain_of_halves),
+        cmocka_unit_test(what_is_left_is_used),
         cmocka_unit_test(an_uplink_is_shared),
         cmocka_unit_test(each_direction_has_its_capacity),
         cmocka_unit_test(a_cap_is_kept),
