@@ -46,6 +46,11 @@ function(stepsim_add_test path)
         return()
     endif()
 
+    # Millions of layouts: the same code runs in unit/search, and the sanitizers slow it tenfold.
+    if(STEPSIM_SANITIZE AND path STREQUAL "validation/test_published_layouts.c")
+        return()
+    endif()
+
     set(binary "")
     if(TARGET stepsim)
         set(binary $<TARGET_FILE:stepsim>)
@@ -74,6 +79,9 @@ function(stepsim_add_test path)
         set(timeout 900)
     elseif(kind MATCHES "^(sweep|cluster|validation)$" OR name MATCHES "^unit/search/")
         set(timeout 600)
+    endif()
+    if(STEPSIM_SANITIZE)
+        math(EXPR timeout "${timeout} * 5")
     endif()
     set_tests_properties(${name} PROPERTIES
         LABELS ${kind} TIMEOUT ${timeout} SKIP_RETURN_CODE 77
